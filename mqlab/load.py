@@ -38,6 +38,7 @@ from harness.plan.deployments import PlannedDeployment, PlannedTrial
 from harness.plan.overrides import override_notes
 from harness.plan.schedule import Plan, Schedule
 from harness.protocol.targets import check_allowed, parse_networks
+from harness.releases.border import masked_words
 from harness.releases.jars import PROXY_RELEASE, recorded_releases
 from harness.releases.java import Java, find_java
 from harness.releases.settings import Feature, has
@@ -310,7 +311,7 @@ def _manifest(
     return Manifest(
         run=run_id,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        command=shlex.join(["mqlab", *sys.argv[1:]]),
+        command=shlex.join(["mqlab", *masked_words(sys.argv[1:])]),
         commit=commit.id,
         dirty=commit.dirty,
         seed=options.seed,

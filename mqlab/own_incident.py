@@ -20,6 +20,7 @@ import scenarios
 from harness.errors import EXIT_OK, ConfigurationError, LabError, UsageError, nearest
 from harness.model.incident import Incident
 from harness.model.scenario import Scenario
+from harness.releases.properties import without_secrets
 from mqlab import incident
 from mqlab.kinds import NEW_FILE
 from mqlab.mistakes import mistakes
@@ -103,9 +104,12 @@ def is_of_the_lab(incident: str) -> bool:
 
 
 def keep_files(run: Path, words: Sequence[str], broker_conf: Path | None = None) -> None:
-    """Copy the files that a run is made of into it, so that it can be judged and gone on with by what it was."""
+    """Copy the files that a run is made of into it, so that it can be judged and gone on with by what it was.
+
+    Of a broker.conf the copy lacks the secrets, which no node is started with.
+    """
     if broker_conf is not None:
-        shutil.copyfile(broker_conf, run / KEPT_CONF)
+        (run / KEPT_CONF).write_bytes(without_secrets(broker_conf))
     for word in words:
         if word.endswith(SUFFIX):
             (run / KEPT).mkdir(exist_ok=True)

@@ -12,6 +12,7 @@ from harness.errors import ConfigurationError, UsageError
 from harness.host.abilities import usable_cores
 from harness.host.facts import is_same_code, own_commit
 from harness.model.scenario import Scenario
+from harness.releases.border import masked_words
 from harness.rundir.manifest import RESUMED, Manifest, read_manifest
 from harness.rundir.reading import read_run_directory, verified
 from harness.rundir.writing import RunWriter
@@ -151,7 +152,7 @@ def rules_of(chosen: Sequence[Scenario]) -> dict[str, str]:
 
 
 def command_line(options: argparse.Namespace) -> str:
-    """The command that repeats this run, of the options that decide what it is."""
+    """The command that repeats this run, of the options that decide what it is, without the secrets of its settings."""
     own = {word: str(Path(word).absolute()) for word in options.incidents if word.endswith(SUFFIX)}
     words = ["mqlab", options.verb, *(own.get(word, word) for word in options.incidents)]
     for name in ("all", "quick"):
@@ -169,4 +170,4 @@ def command_line(options: argparse.Namespace) -> str:
             words += [f"--{name}", value]
     for name, value in getattr(options, "param", ()):
         words += ["--param", f"{name}={value}"]
-    return shlex.join(words)
+    return shlex.join(masked_words(words))

@@ -27,6 +27,7 @@ import scenarios
 from harness.errors import ConfigurationError
 from harness.model.scenario import Scenario
 from harness.paths import state_home
+from harness.releases.border import masked_words
 from harness.rundir.own_files import own_file
 from mqlab.own_incident import FILE_NAME, KEPT, SUFFIX, is_of_the_lab, name_of, read_incident
 
@@ -91,7 +92,8 @@ def own_names(command: argparse.Namespace) -> dict[str, str]:
 
 def options_of(command: argparse.Namespace) -> Iterator[BroughtCode]:
     """Options of Java processes, and an image: what of a command may make a program read, write or run what it should not."""
-    for setting in (*command.set, *getattr(command, "sweep", ())):
+    # As the run's own command has them: a secret is let into no process.
+    for setting in masked_words((*command.set, *getattr(command, "sweep", ()))):
         key, _, value = setting.partition("=")
         prefix, _, name = key.partition(".")
         if prefix == "broker-jvm" or (prefix == "client" and "." in name):

@@ -8,7 +8,7 @@ become settings of a node or a client, also those of a run that goes on or of a 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -90,6 +90,7 @@ _CONTROLLER = "the lab starts no controller, and the broker would look for anoth
 _NAME_SERVERS = "brokers and clients of the lab know the lab's own name servers alone."
 _METRICS = "metrics would be sent out of the lab, or a further port be opened."
 _ACCOUNTS = "accounts, keys and their files are not brought along, and without them every request would be refused."
+_SECRETS = "nothing in the lab asks for a secret, and no run holds one."
 _TLS = "the lab's nodes speak no TLS, and certificates and keys are not brought along."
 _OBJECTS = "the lab has no object store, and the broker would look for another one."
 _PROXY = "everything in the lab is connected directly."
@@ -211,8 +212,16 @@ _LOOKS = "its value may be an address, a path or a peer, and none of these may l
 _NOT_READ_AS_IT_IS = "a properties file gives a meaning of its own to characters of its value."
 _NO_KEY = "it is no key of a properties file."
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.]*", re.ASCII)
-_SECRET = re.compile(r"secret|credential|password|accesskey|authenticationuser|header|socksproxy", re.IGNORECASE)
-_SECRET_VALUE = re.compile(r":[^@]*@")
+HIDDEN = "(not shown)"
+"""Stands for a secret wherever it would be passed on."""
+_SECRET = re.compile(
+    r"secret|credential|passw|passphrase|pwd|access[._-]?key|authenticationuser|header|socksproxy"
+    r"|(private|api|ssh|signing)[._-]?key|key[._-]?(path|file|store)|trust[._-]?store"
+    r"|(auth|access|security|session|api|bearer)[._-]?token",
+    re.IGNORECASE,
+)
+_SETTING = re.compile(r"\A((?:--[a-z-]+=)?([A-Za-z][\w.-]*)=)(.*)", re.DOTALL)
+_SECRET_VALUE = re.compile(rf":[^@]*@|-----BEGIN |({_SECRET.pattern})[\w.-]*[\"']?\s*[:=]", re.IGNORECASE)
 
 
 def judge(prefix: str, key: str, value: str) -> Judged:
@@ -221,6 +230,12 @@ def judge(prefix: str, key: str, value: str) -> Judged:
         return Judged(why=_NO_KEY)
     if not value.isprintable() or "\\" in value:
         return Judged(why=_NOT_READ_AS_IT_IS)
+    judged = _judge_by_rule(prefix, key, value)
+    # Everybody on this machine can see what a node or client is started with.
+    return Judged(why=_SECRETS) if value == HIDDEN or (not judged.why and masked(key, value) != value) else judged
+
+
+def _judge_by_rule(prefix: str, key: str, value: str) -> Judged:
     if prefix == "broker-jvm" or (prefix == "client" and "." in key):
         return _judge_property(key, value)
     if prefix == "broker" and key in MAPPED:
@@ -319,6 +334,20 @@ def _place(home: Path | None, place: str) -> str:
     return str(home / place) if home else f"each broker's own {place}".rstrip()
 
 
+def masked(key: str, value: str) -> str:
+    """The value as it may be passed on: of a secret, or of where one lies, nothing.
+
+    Settings of the user pass here where they are read, so that no run, page or bundle has ever seen one.
+    """
+    is_secret = value not in ("", "true", "false") and (_SECRET.search(key) or _SECRET_VALUE.search(value))
+    return HIDDEN if is_secret else value
+
+
+def masked_words(words: Iterable[str]) -> list[str]:
+    """The words of a command line, without the secrets of its ``[PREFIX.]KEY=VALUE``."""
+    return [_SETTING.sub(lambda found: f"{found[1]}{masked(found[2], found[3])}", word) for word in words]
+
+
 def told(key: str, value: str) -> str:
     """The value as a person is to see it: printable and not endless, and no secret."""
-    return "(not shown)" if _SECRET.search(key) or _SECRET_VALUE.search(value) else excerpt(value)
+    return excerpt(masked(key, value))

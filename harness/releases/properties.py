@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import javaproperties
@@ -11,27 +12,22 @@ import javaproperties
 from harness.errors import ConfigurationError
 from harness.model.broker_conf import BYTE_ORDER_MARK, COMMENT, NOT_ASCII, SET_TWICE, ConfFile, Entry, Oddity
 from harness.printable import excerpt
-from harness.releases.border import told
+from harness.releases.border import masked, told
 
 BYTES_MAX = 1 << 20
 """No broker.conf has so many."""
 
 BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _BEHIND = re.compile(r"(?:^|\s)(#|//).*", re.DOTALL)
 
 
 def read_conf(path: Path) -> ConfFile:
-    """A properties file, of a key that stands twice the last value.
+    """A properties file, of a key that stands twice the last value, without its secrets (``border.masked``).
 
     Raises ConfigurationError when it cannot be read, or Java itself would refuse it.
     """
-    try:
-        with path.open("rb") as file:
-            data = file.read(BYTES_MAX + 1)
-    except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error}", advice="Give a Java properties file.") from error
-    if len(data) > BYTES_MAX:
-        raise ConfigurationError(f"{path} is longer than any broker.conf", advice="Give a Java properties file.")
+    data = _read(path)
     if data.lstrip().startswith(b"{"):
         raise ConfigurationError(
             f"{path} is JSON, as a proxy's file is, and no broker.conf",
@@ -54,7 +50,37 @@ def read_conf(path: Path) -> ConfFile:
             oddities.append(_marked(key.removeprefix(mark.decode("iso-8859-1"))))
     for key, entry in entries.items():
         oddities += _of_value(key, entry)
-    return ConfFile(entries=entries, oddities=tuple(oddities), name=path.name)
+    kept = {key: replace(entry, text=masked(key, entry.text)) for key, entry in entries.items()}
+    return ConfFile(entries=kept, oddities=tuple(oddities), name=path.name)
+
+
+def without_secrets(path: Path) -> bytes:
+    """The file as it may be passed on, line by line as it was: without secrets, and without comments, where they hide as well.
+
+    Raises ConfigurationError as ``read_conf`` does.
+    """
+    read_conf(path)
+    return "".join(map(_passed_on, javaproperties.parse(_read(path)))).encode("iso-8859-1")
+
+
+def _passed_on(element: javaproperties.PropertiesElement) -> str:
+    ends = "".join(_LINE_END.findall(element.source))
+    if isinstance(element, javaproperties.Comment):
+        return f"#{ends}"
+    if isinstance(element, javaproperties.KeyValue) and masked(element.key, element.value) != element.value:
+        return f"{javaproperties.join_key_value(element.key, masked(element.key, element.value))}{ends}"
+    return element.source
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(BYTES_MAX + 1)
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error}", advice="Give a Java properties file.") from error
+    if len(data) > BYTES_MAX:
+        raise ConfigurationError(f"{path} is longer than any broker.conf", advice="Give a Java properties file.")
+    return data
 
 
 def _pairs(data: bytes, path: Path) -> Iterator[tuple[int, str, str]]:
@@ -74,7 +100,7 @@ def _pairs(data: bytes, path: Path) -> Iterator[tuple[int, str, str]]:
             return
         if isinstance(element, javaproperties.KeyValue):
             yield line, element.key, element.value
-        line += len(re.findall(r"\r\n|\r|\n", element.source))
+        line += len(_LINE_END.findall(element.source))
 
 
 def _line_of_escape(data: bytes, start: int) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness.errors import UsageError, shown
 from harness.model.cluster import UserSettings
+from harness.releases.border import masked
 from harness.releases.jars import ensure_jars
 from harness.releases.judged_conf import CONVERSIONS, OF_THE_START, converted, kinds_told
 from harness.releases.properties import read_conf
@@ -30,7 +31,8 @@ def read_broker_conf(path: Path) -> dict[str, str]:
 
 
 def parse_sets(values: Iterable[str], releases: Sequence[str]) -> UserSettings:
-    """``broker.KEY=VALUE``, ``broker-jvm.KEY=VALUE`` and ``client.KEY=VALUE`` of ``--set``, checked for every release of the run.
+    """``broker.KEY=VALUE``, ``broker-jvm.KEY=VALUE`` and ``client.KEY=VALUE`` of ``--set``, checked for every release of the run,
+    without secrets (``border.masked``).
 
     Raises:
         UsageError: it is of another form, a release does not know the key, or the value is not of its kind.
@@ -54,7 +56,7 @@ def parse_sets(values: Iterable[str], releases: Sequence[str]) -> UserSettings:
                 _check_client(name, value, release)
             elif _ROCKETMQ.match(name) and name not in system_properties(release):
                 raise UsageError.unknown(f"system property of {release}", name, system_properties(release))
-        found[prefix][name] = value
+        found[prefix][name] = masked(name, value)
     return UserSettings(broker=found["broker"], broker_jvm=found["broker-jvm"], client=found["client"])
 
 

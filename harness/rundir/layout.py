@@ -18,7 +18,7 @@ RUN/
   hiccups.jsonl                             the noise probe's records of the whole run
   .lock                                     held by the process that writes the run
   incidents/<incident>.py                   an incident of the user's own, as it was run
-  broker.conf                               the user's own, where there is one
+  broker.conf                               the user's own without its secrets, where there is one
   look/                                     RocketMQ's mqadmin for a run that was held
   deployments/<deployment>/
     deployment.json                         one cluster that was up
