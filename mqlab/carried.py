@@ -95,12 +95,13 @@ def _donor(claim: Claim, arms: Sequence[Arm], lines: Sequence[LedgerLine], relea
     same = [one for one, why in differs.items() if not why]
     if not same:
         return "", "; ".join(f"{one}: {why}" for one, why in differs.items())
-    decided = {one: _verdicts(lines, one) for one in same}
+    decided = {one: _verdicts(lines, one) for one in differs}
     has = [one for one in same if decided[one]]
     if not has:
         return "", f"it is not decided on {' and '.join(same)}"
-    if any(decided[one] != decided[has[0]] for one in has):
-        return "", f"{' and '.join(has)} have the same code and other verdicts"
+    # Also of a neighbour with other code: where the verdict changes between the two, where in between is to be measured.
+    if not _agree(list(decided.values())):
+        return "", f"{' and '.join(decided)} differ in their verdicts"
     # The nearest by its numbers: of the same minor version, then of the same major one.
     return max(has, key=lambda one: _alike(version_key(one), version_key(release))), ""
 
@@ -109,12 +110,19 @@ def _alike(one: Sequence[int], other: Sequence[int]) -> int:
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(other))
 
 
-def _verdicts(lines: Sequence[LedgerLine], release: str) -> frozenset[tuple[str, VerdictKind]]:
-    return frozenset(
-        (line.injection, line.verdict)
+def _verdicts(lines: Sequence[LedgerLine], release: str) -> dict[str, VerdictKind]:
+    """What is decided on a release, by the injection."""
+    return {
+        line.injection: line.verdict
         for line in lines
         if line.release == release and line.verdict is not VerdictKind.UNDECIDED
-    )
+    }
+
+
+def _agree(decided: Sequence[Mapping[str, VerdictKind]]) -> bool:
+    """Whether no two releases have another verdict by the same injection."""
+    found: dict[str, VerdictKind] = {}
+    return all(found.setdefault(injection, verdict) is verdict for of in decided for injection, verdict in of.items())
 
 
 def _differs(claim: Claim, arms: Sequence[Arm], measured: str, release: str) -> str:

@@ -20,6 +20,7 @@ from harness.model.verdicts import VerdictKind, status_of
 from harness.rundir.decode import DecodeError, decode
 
 T = TypeVar("T")
+Line = TypeVar("Line", bound="LedgerLine")
 
 LEDGER = "ledger.jsonl"
 
@@ -174,7 +175,7 @@ def lines_of(data: ReportData) -> list[LedgerLine]:
     return ordered(_line(finding, data) for finding in data.findings)
 
 
-def ordered(lines: Iterable[LedgerLine]) -> list[LedgerLine]:
+def ordered(lines: Iterable[Line]) -> list[Line]:
     """By claim, release, backend and injection."""
     return sorted(lines, key=lambda one: (natural_key(one.claim), natural_key(one.release), one.backend, one.injection))
 
