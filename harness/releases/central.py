@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from harness.errors import ReleaseError, UsageError
 from harness.printable import printable
@@ -19,6 +20,8 @@ OLDEST = "4.4.0"
 
 REPOSITORIES = {"central": "https://repo.maven.apache.org/maven2"}
 ANSWER_S_MAX = 60
+TRIES_MAX = 4
+"""A connection that was lost is made again."""
 SAID_MAX = 500
 
 _NOT_FOUND = 404
@@ -27,9 +30,23 @@ _PINNED = re.compile(r"\[([^,\]]+)\]")
 
 
 def maven(repository: Path) -> Any:
-    """jgo's context of a repository folder, which reads ``[1.53.0]`` as Maven does: that version and no other."""
-    from jgo.maven import MavenContext
+    """jgo's context of a repository folder, which reads ``[1.53.0]`` as Maven does: that version and no other.
+
+    What a lost connection cut off is taken away and asked for again: jgo would leave out what it cannot read the needs of.
+    """
+    from jgo.maven import MavenContext, PythonResolver
     from jgo.parse import Coordinate
+
+    class Resolver(PythonResolver):
+        def download(self, artifact: Any) -> Path | None:
+            for tries_left in range(TRIES_MAX - 1, -1, -1):
+                try:
+                    return super().download(artifact)
+                except OSError as error:  # what requests raises is one
+                    Path(artifact.cached_path).unlink(missing_ok=True)
+                    if not tries_left:
+                        raise _LostError(says(error)) from error
+            raise AssertionError("the last try returns or raises")
 
     class Context(MavenContext):
         def create_dependency(self, coordinate: Any, exclusions: Any = None) -> Any:
@@ -38,7 +55,11 @@ def maven(repository: Path) -> Any:
                 found = dataclasses.replace(found, version=pinned.group(1))
             return super().create_dependency(found, exclusions)
 
-    return Context(repo_cache=repository, remote_repos=REPOSITORIES, timeout=ANSWER_S_MAX)
+    return Context(repo_cache=repository, remote_repos=REPOSITORIES, timeout=ANSWER_S_MAX, resolver=Resolver())
+
+
+class _LostError(Exception):
+    """No kind of error that jgo takes for an artifact without needs."""
 
 
 def version_key(version: str) -> tuple[int, ...]:
@@ -90,13 +111,9 @@ def _listed(asked: str) -> frozenset[str]:
 
 def _get(method: str, artifact: str, path: str, asked: str) -> str | None:
     """What a repository has of an artifact, None where none has it."""
-    from jgo.util import http
-
     for url in REPOSITORIES.values():
         try:
-            answer = http.request(
-                method, f"{url}/{GROUP.replace('.', '/')}/{artifact}/{path}", timeout=ANSWER_S_MAX, allow_redirects=True
-            )
+            answer = _answer(method, f"{url}/{GROUP.replace('.', '/')}/{artifact}/{path}")
             if answer.status_code == _NOT_FOUND:
                 continue
             answer.raise_for_status()
@@ -109,6 +126,21 @@ def _get(method: str, artifact: str, path: str, asked: str) -> str | None:
     return None
 
 
+def _answer(method: str, url: str) -> Any:
+    """Raises OSError: there was none."""
+    from jgo.util import http
+    from requests import ConnectionError as NoConnectionError
+    from requests import Timeout
+
+    for tries_left in range(TRIES_MAX - 1, -1, -1):
+        try:
+            return http.request(method, url, timeout=ANSWER_S_MAX, allow_redirects=True)
+        except NoConnectionError as error:
+            if not tries_left or isinstance(error, Timeout):
+                raise
+    raise AssertionError("the last try returns or raises")
+
+
 def resolve(roots: Sequence[str], repository: Path) -> list[tuple[str, str, str, str]]:
     """Group, artifact, version and classifier of the jars that ``group:artifact:version`` roots and what they depend on are.
 
@@ -116,24 +148,43 @@ def resolve(roots: Sequence[str], repository: Path) -> list[tuple[str, str, str,
     """
     from jgo.maven import Dependency
 
-    context = maven(repository)
-    wanted = []
-    for root in roots:
-        group, artifact, version = root.split(":")
-        wanted.append(Dependency(context.project(group, artifact).at_version(version).artifact()))
-    try:
-        _, nodes = context.resolver.get_dependency_list(wanted)
-    except Exception as error:  # a resolver may raise anything that its XML and HTTP libraries raise
-        raise ReleaseError(
-            f"{roots[0]} cannot be resolved from Maven Central: {says(error)}",
-            advice="Can Maven Central be reached? What has arrived whole is kept; start again.",
-        ) from error
+    for is_last in (False, True):
+        context = maven(repository)
+        wanted = []
+        for root in roots:
+            group, artifact, version = root.split(":")
+            wanted.append(Dependency(context.project(group, artifact).at_version(version).artifact()))
+        try:
+            _, nodes = context.resolver.get_dependency_list(wanted)
+            break
+        except Exception as error:  # a resolver may raise anything that its XML and HTTP libraries raise
+            if is_last or not _forget_broken_poms(repository):
+                raise ReleaseError(
+                    f"{roots[0]} cannot be resolved from Maven Central: {says(error)}",
+                    advice="Can Maven Central be reached? What has arrived whole is kept; start again.",
+                ) from error
     found = {
         (one.groupId, one.artifactId, one.version, one.classifier or "")
         for one in (*wanted, *(node.dep for node in nodes))
         if one.type == "jar"
     }
     return sorted(found, key=lambda one: ":".join(filter(None, one)))
+
+
+def _forget_broken_poms(repository: Path) -> bool:
+    """Whether there were any: a kill may cut off what is written where it will be looked for."""
+    broken = [pom for pom in repository.rglob("*.pom") if not _is_xml(pom)]
+    for pom in broken:
+        pom.unlink(missing_ok=True)
+    return bool(broken)
+
+
+def _is_xml(path: Path) -> bool:
+    try:
+        ElementTree.parse(path)
+    except (OSError, ElementTree.ParseError):
+        return False
+    return True
 
 
 def says(error: Exception) -> str:

@@ -6,7 +6,6 @@ Janino ships a command line of its own (``CompilerDemo``), so that compiling nee
 import hashlib
 import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from harness.errors import ReleaseError
 from harness.paths import PACKAGES
 from harness.releases.cache import cache_folder
 from harness.releases.jars import TOOLS, ensure_jars
-from harness.releases.java import Java
+from harness.releases.java import Java, ended
 
 RECORDER_SOURCES = PACKAGES / "harness" / "clients" / "recorder"
 RULE_SOURCES = PACKAGES / "harness" / "faults"
@@ -59,7 +58,7 @@ def _compile(files: Sequence[Path], classpath: Sequence[Path], target: Path, jav
         "-classpath", os.pathsep.join(map(str, classpath)),
         *map(str, files),
     ]  # fmt: skip
-    run = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_S_MAX, check=False)
+    run = ended(command, f"the compilation of the Java classes in {files[0].parent.name}", seconds=COMPILE_S_MAX)
     complaint = (run.stdout + run.stderr).strip()
     if run.returncode != 0 or not any(target.rglob("*.class")):
         raise ReleaseError(

@@ -147,7 +147,10 @@ def ensure_jars(
     repository = cache_folder("maven", cache)
     fetch = download or _download_with_jgo
     if not lock_path(name).exists() and VERSION.fullmatch(name):
-        _learn(name, repository, fetch, progress or (lambda text: None))
+        # Two that learn at once would take away each other's jars, for which nothing vouches yet.
+        with _exclusive(repository / ".learning"):
+            if not lock_path(name).exists():
+                _learn(name, repository, fetch, progress or (lambda text: None))
     jars = read_lock(name)
     stamp = repository / f".{name}.verified.json"
     paths = tuple(jar_path(jar, repository) for jar in jars)
@@ -267,6 +270,7 @@ def _ensure_jar(jar: LockedJar, repository: Path, fetch: Download) -> Path:
                 fetch(jar, repository)
             except Exception as error:  # a resolver may raise anything that its HTTP library raises
                 problem = central.says(error)
+                path.unlink(missing_ok=True)  # a lost connection may have cut it off, and no sum may be noted to tell
     raise ReleaseError(
         f"{jar.coordinate} could not be had in {DOWNLOAD_TRIES_MAX} tries: {' and '.join(filter(None, (changed, problem)))}",
         advice="Check that Maven Central can be reached and start again; what has arrived whole is kept.",

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import JavaNotFoundError
+from harness.errors import JavaNotFoundError, ReleaseError
 from harness.limits import met_limit, require_files
 
 JAVA_FEATURE_MIN = 17
@@ -117,3 +117,13 @@ def _said_of_version(home: Path) -> str:
 def _version_in(said: str) -> str | None:
     match = re.search(r'version "([^"]+)"', said)
     return match.group(1) if match else None
+
+
+def ended(command: Sequence[str | Path], what: str, *, seconds: float) -> subprocess.CompletedProcess[str]:
+    """A program that is waited for, with what it printed. Raises ReleaseError: it had not ended after so many seconds."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise ReleaseError(
+            f"{what} was not done in {seconds:g} s", advice="Start again when this machine is less busy."
+        ) from error

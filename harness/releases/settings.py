@@ -13,7 +13,6 @@ import dataclasses
 import hashlib
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +27,7 @@ from harness.releases.class_file import class_of, has_class, method_of, texts
 from harness.releases.compile import compiled_classes
 from harness.releases.dead_keys import dead_keys
 from harness.releases.jars import VERSION, ensure_jars, jars_sha256, known_releases, learned_folder
-from harness.releases.java import Java, find_java
+from harness.releases.java import Java, ended, find_java
 
 FOLDER = Path(__file__).with_name("defaults")
 ROCKETMQ = "org.apache.rocketmq"
@@ -226,7 +225,7 @@ def _read(release: str, jars: Sequence[Path], java: Java, processors: int) -> li
         "-cp", os.pathsep.join(map(str, (classes, *jars))), "Defaults",
         *_named((*BROKER, *CLIENT, *CODES, *OTHERS.values())),
     ]  # fmt: skip
-    run = subprocess.run(command, capture_output=True, text=True, timeout=READ_S_MAX, check=False)
+    run = ended(command, f"the reading of the settings of {release}", seconds=READ_S_MAX)
     rows = [line.split("\t") for line in run.stdout.splitlines() if line.count("\t") == 4]
     if run.returncode or not rows:
         raise ReleaseError(f"the settings of {release} cannot be read: {run.stderr.strip()[-500:]}")

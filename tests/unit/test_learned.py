@@ -9,11 +9,14 @@ import http.server
 import os
 import random
 import shutil
+import socket
 import tarfile
 import threading
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -32,6 +35,36 @@ _NEEDS = "<dependency><groupId>org.example</groupId><artifactId>{artifact}</arti
 class _Silent(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *arguments: object) -> None:
         pass
+
+
+class _Cutting(_Silent):
+    """Of each path that ends so, the first answer is cut off, or none comes."""
+
+    cuts: ClassVar[dict[str, int | None]] = {}
+    """How many bytes of a body come, by the end of its path; None: the connection is lost before."""
+
+    def do_HEAD(self) -> None:
+        if not self._cut():
+            super().do_HEAD()
+
+    def do_GET(self) -> None:
+        if not self._cut():
+            super().do_GET()
+
+    def _cut(self) -> bool:
+        end = next((end for end in self.cuts if self.path.endswith(end)), "")
+        if not end:
+            return False
+        if (length := self.cuts.pop(end)) is not None:
+            body = Path(self.translate_path(self.path)).read_bytes()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body[:length])
+            self.wfile.flush()
+        self.connection.shutdown(socket.SHUT_RDWR)
+        self.close_connection = True
+        return True
 
 
 class Repository:
@@ -75,7 +108,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Repo
         found.publish(central.GROUP, artifact, "5.3.2")
     found.publish("org.example", "pinned", "2.0", ("below", "1.0"))
     found.publish("org.example", "below", "1.0")
-    handler = functools.partial(_Silent, directory=str(found.folder))
+    handler = functools.partial(_Cutting, directory=str(found.folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -106,6 +139,41 @@ def test_what_an_interrupted_download_left_is_not_noted(repository: Repository, 
     left.write_bytes(b"half of it")
     ensure_jars("5.1.4")
     assert left.read_bytes() == b"below 1.0"
+
+
+@pytest.mark.parametrize(
+    "cuts",
+    [
+        {"rocketmq-broker-5.1.4.jar": None},
+        {"pinned-2.0.pom": None, "below-1.0.pom": None},
+        {"pinned-2.0.pom": 40},
+        {"pinned-2.0.jar": 3, "below-1.0.jar": None},
+    ],
+)
+def test_what_a_lost_connection_cut_off_is_asked_for_again(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, cuts: dict[str, int | None]
+) -> None:
+    monkeypatch.setattr(_Cutting, "cuts", dict(cuts))
+    found = {path.name: path.read_bytes() for path in ensure_jars("5.1.4")}
+    assert _Cutting.cuts == {}
+    assert found["pinned-2.0.jar"] == b"pinned 2.0"
+    assert found["below-1.0.jar"] == b"below 1.0"
+    assert len(found) == len(central.ARTIFACTS) + 2
+
+
+def test_what_a_kill_cut_off_is_asked_for_again(repository: Repository, tmp_path: Path) -> None:
+    left = tmp_path / "cache" / "maven" / "org" / "example" / "pinned" / "2.0" / "pinned-2.0.pom"
+    left.parent.mkdir(parents=True)
+    left.write_bytes((repository.folder / "org/example/pinned/2.0/pinned-2.0.pom").read_bytes()[:60])
+    assert "below-1.0.jar" in {path.name for path in ensure_jars("5.1.4")}
+
+
+def test_two_that_learn_a_release_at_once_learn_it_once(repository: Repository) -> None:
+    told: list[str] = []
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(lambda _: ensure_jars("5.1.4", progress=told.append), range(2))
+    assert one == other
+    assert sum("was not used here before" in text for text in told) == 1
 
 
 def test_a_jar_that_is_another_one_since_is_not_run(repository: Repository) -> None:

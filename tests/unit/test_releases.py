@@ -5,6 +5,7 @@ import json
 import os
 import resource
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from harness.limits import met_limit
 from harness.releases import jars
 from harness.releases.central import version_key
 from harness.releases.jars import LockedJar, ensure_jars, jar_path, read_lock, recorded_releases
-from harness.releases.java import feature_of, find_java
+from harness.releases.java import ended, feature_of, find_java
 
 CONTENT = b"these bytes stand for a jar"
 
@@ -264,3 +265,8 @@ def test_too_few_open_files_are_said_before_anything_starts(monkeypatch: pytest.
 def test_last_words_that_show_a_limit_are_followed_by_what_to_do(words: str, limit: str) -> None:
     assert limit in met_limit(words)
     assert met_limit("java.net.BindException: Address already in use") == ""
+
+
+def test_a_program_that_does_not_end_is_a_sentence() -> None:
+    with pytest.raises(ReleaseError, match=r"^a pause was not done in 0\.1 s$"):
+        ended([sys.executable, "-c", "import time; time.sleep(60)"], "a pause", seconds=0.1)
