@@ -1,5 +1,7 @@
 """Which arms of an incident there are on a release that is not recorded: asked of its classes, and named where there are none.
 
+So are events that logs tell of on the releases beside it, and not on this one.
+
 An arm that names its releases is of another one only where the recorded ones beside it have it, or where the settings that it is
 about are what they differ by. A setting that brokers do not know, or a rule that meets no method, leaves an arm out.
 """
@@ -23,6 +25,7 @@ from harness.model.faults import (
 )
 from harness.model.scenario import Arm, Scenario
 from harness.releases.jars import recorded_releases
+from harness.releases.log_words import unwritten
 from harness.releases.rules import unmet_rules
 from harness.releases.settings import settings_of
 from mqlab.carried import beside
@@ -51,9 +54,13 @@ def on_releases(found: Sequence[Scenario], releases: Sequence[str]) -> list[Scen
 
 
 def not_there(found: Sequence[Scenario], releases: Sequence[str]) -> Iterator[str]:
-    """A sentence for each arm that a release that is not recorded has nothing for."""
+    """A sentence for each arm that a release that is not recorded has nothing for, and for each event it alone is silent of."""
     for release in releases:
         if release not in recorded_releases():
+            silent = {event for near in beside(release) for event, _ in unwritten(near)}
+            for event, where in unwritten(release):
+                if event not in silent:
+                    yield f'{release} has other words for "{event}" in its logs, or none ({where}): that is not seen there'
             for scenario in found:
                 for arm in scenario.arms:
                     if why := why_not_on(arm, release):

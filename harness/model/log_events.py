@@ -340,11 +340,11 @@ WORDINGS: tuple[Wording, ...] = (
         written="> timeout, ", fields=r"channel </?(?P<address>[^\s>]+)> timeout, 0",
     ),
     Wording(
-        event=Logged.NO_TIME_LEFT, words="RemotingTimeoutException: invokeSync call the addr[", releases="5.x",
+        event=Logged.NO_TIME_LEFT, words="RemotingTimeoutException: invokeSync call the addr[", releases="5.x", shared=True,
         by=f"{_ROCKETMQ}.remoting.netty.NettyRemotingClient", written="invokeSync call the addr[",
         fields=r"addr\[/?(?P<address>\d[^\]\s]*)\] timeout",
     ),
-    # 4.3.0 to 4.9.2, without the address.
+    # Above those of 4.9.4 and 4.9.7 as well. 4.3.0 to 4.9.2, without the address.
     Wording(
         event=Logged.NO_TIME_LEFT, words="RemotingTimeoutException: invokeSync call timeout", releases="4.x", between=True,
         by=f"{_ROCKETMQ}.remoting.netty.NettyRemotingClient", written="invokeSync call timeout",

@@ -9,6 +9,7 @@ import pytest
 
 import scenarios
 from harness.faults.injections import INJECTIONS
+from harness.model.log_events import Logged
 from harness.releases.compile import RULE_SOURCES
 from harness.releases.jars import recorded_releases
 from harness.releases.rules import rules_of, unmet_rules
@@ -61,6 +62,14 @@ def test_an_arm_that_is_not_there_is_named_and_not_run(hidden: str) -> None:
         (left,) = [one for one in on[incident].arms if one.name == arm]
         assert left.releases
         assert hidden not in left.releases or hidden in scenarios.find(incident).arm(arm).releases
+
+
+def test_an_event_that_a_release_alone_is_silent_of_is_named(hidden: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    silent = {one: ((Logged.BOOTED, "a.Class"),) if one == hidden else () for one in ALL}
+    monkeypatch.setattr(on_release, "unwritten", silent.__getitem__)
+    assert [said for said in not_there((), [hidden]) if '"broker started"' in said and "a.Class" in said]
+    monkeypatch.setattr(on_release, "unwritten", lambda release: silent[hidden])
+    assert list(not_there((), [hidden])) == []
 
 
 def test_recorded_releases_are_left_as_they_are() -> None:
