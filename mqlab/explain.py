@@ -14,12 +14,12 @@ from rich.console import Console
 
 import scenarios
 from analysis.ledger.lines import LedgerLine
+from analysis.verdicts.words import STANDINGS
 from harness.errors import EXIT_OK, UsageError
 from harness.model.incident import NOTHING_REPLAYS, REPOSITORY, Incident
 from harness.model.log_events import WORDINGS
 from harness.model.rules import Claim
 from harness.model.scenario import Scenario
-from harness.model.verdicts import VerdictKind
 from harness.releases.jars import recorded_releases
 from harness.releases.settings import releases_with_settings, settings_of
 from harness.releases.written import FIT_LETTERS_MIN, Written, all_written, letters_in
@@ -27,11 +27,6 @@ from mqlab.console import console as lab_console
 from mqlab.options import Adder, print_json
 from mqlab.recorded import committed_ledger, measured_on_defaults
 
-STANDINGS: Mapping[str, str] = {
-    VerdictKind.CONFIRMED: "holds",
-    VerdictKind.REFUTED: "does not hold",
-    VerdictKind.UNDECIDED: "is not settled",
-}
 TEXT_MAX = 2000
 """Characters of a line that are looked at."""
 CLAIMS_TOLD_MAX = 6

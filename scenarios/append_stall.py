@@ -18,7 +18,7 @@ from harness.model.log_events import Logged, LogPattern
 from harness.model.loads import OpenLoopSends
 from harness.model.rocketmq import PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS, SEND_WAIT, SEND_WAIT_MS
 from harness.model.rules import Part
-from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
+from harness.model.scenario import Arm, Phases, Scenario, Shown, TrialBudget
 from scenarios.releases import RELEASES_5X
 from scenarios.rules import claim, confirmed, control, each, happens, mean, measured_share, median, never, of
 from scenarios.rules import ratio, refuted, scopes, share, side, slope
@@ -194,6 +194,14 @@ FEWER: dict[str, tuple[Parameters, ...]] = {
 SCENARIO = Scenario(
     name="append-stall",
     title="One slow append and the requests behind it",
+    shown=Shown(
+        says="One slow disk write makes the broker refuse sends",
+        measure="rejected_count",
+        caption=f"Refused of one stall at {RATE_HZ} sends a second, by how long the append stalls",
+        rows={"defaults": "incident", "waitTimeMillsInSendQueue=400": "fix-send-queue-wait-400"},
+        across="stall_ms",
+        where={"keyword": ANY, "rate_hz": RATE_HZ},
+    ),
     article="A1, A2",
     summary="Open-loop sends, one append stalled for a known time, client retries off: which requests the broker refuses, "
     "with which keyword, and when.",

@@ -29,7 +29,7 @@ from harness.model.loads import OrderedGroups
 from harness.model.log_events import Logged, LogPattern
 from harness.model.rocketmq import LOCK_INTERVAL, LOCK_LIFE
 from harness.model.rules import Told, Weight
-from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
+from harness.model.scenario import Arm, Phases, Scenario, Shown, TrialBudget
 from scenarios import ordered_lock_claims, ordered_lock_signs
 from scenarios.releases import RELEASES_5X
 from scenarios.rules import claim, confirmed, control, each, median, never, of, refuted, side
@@ -108,6 +108,16 @@ ORDER_20 = claim(
 SCENARIO = Scenario(
     name="ordered-lock-handover",
     title="Ordered consumption stands still after a consumer was killed",
+    shown=Shown(
+        says="A killed ordered consumer blocks its queues for about a minute",
+        measure="handover_s",
+        caption="From the end of the consumer until another one consumes its queue",
+        rows={
+            "kill -9, defaults": "incident",
+            "kill -9, locks of 15 s (two JVM properties)": "fix-short-lock",
+            "consumer.shutdown()": "fix-graceful-shutdown",
+        },
+    ),
     article="A3",
     summary="Keyed ordered sends to every queue, groups with an owner and a successor, the owner killed or shut down: how "
     "long until the successor consumes, and what each setting does to it.",

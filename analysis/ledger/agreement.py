@@ -104,6 +104,16 @@ def beside_record(findings: Sequence[Finding], record: Sequence[LedgerLine]) -> 
     return [_beside(one, record) if one.incident in recorded or not _was_tried(one) else one for one in findings]
 
 
+def with_recorded_verdicts(findings: Sequence[Finding], record: Sequence[LedgerLine]) -> list[Finding]:
+    """Those that ``beside_record`` gave, with the record's verdict where this run's own is none and does not differ from it."""
+    return [
+        dataclasses.replace(one, verdict=line.verdict)
+        if one.verdict is VerdictKind.UNDECIDED and one.reason != Standing.DIFFERS and (line := _line_of(one, record))
+        else one
+        for one in findings
+    ]
+
+
 def _beside(finding: Finding, record: Sequence[LedgerLine]) -> Finding:
     standing, said = NOT_TRIED, MEANINGS[NOT_TRIED]
     if _was_tried(finding):

@@ -88,8 +88,11 @@ def claims_json(scenarios: Sequence[Scenario]) -> Json:
 
 
 def incidents_json(scenarios: Sequence[Scenario]) -> Json:
-    """Title and summary of each incident."""
-    return {item.name: _of(item, "title", "summary") for item in scenarios}
+    """What the page says of each incident itself."""
+    return {
+        item.name: {**_of(item, "title", "summary", "advice"), "shown": dataclasses.asdict(item.to_show())}
+        for item in scenarios
+    }
 
 
 def logs_json(counts: Sequence[FileCount]) -> Json:

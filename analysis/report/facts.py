@@ -83,6 +83,13 @@ def facts(data: ReportData) -> tuple[Fact, ...]:
     return tuple(fact for fact in found if fact.value)
 
 
+def counted(data: ReportData) -> str:
+    """How many of the trials count, in words."""
+    trials = by_injection(data).trials
+    valid = sum(trial.valid for trial in trials)
+    return f"{number(valid)} of {number(len(trials))} trials count"
+
+
 def _gibibytes(size: int | None) -> str:
     return "" if size is None else f"{number(size / 2**30)}{NARROW_SPACE}GiB"
 

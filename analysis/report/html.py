@@ -21,11 +21,12 @@ from importlib import resources
 import jinja2
 from markupsafe import Markup
 
-from analysis.ledger.agreement import MEANINGS, agreements, beside_record, tried
+from analysis.ledger.agreement import MEANINGS, agreements, beside_record, tried, with_recorded_verdicts
 from analysis.ledger.lines import LedgerLine
 from analysis.report import claims
+from analysis.report.answers import answers
 from analysis.report.cells import CellLabels
-from analysis.report.facts import facts, warnings
+from analysis.report.facts import counted, facts, warnings
 from analysis.report.heat_table import HeatTable, rejections
 from analysis.report.injections import by_injection, told_apart
 from analysis.report.send_matrix import send_tables
@@ -43,6 +44,8 @@ from analysis.verdicts.words import (
     Tally,
     in_order,
     is_mismatch,
+    listed,
+    spoken,
     tally,
     tally_words,
     unlike,
@@ -50,6 +53,17 @@ from analysis.verdicts.words import (
 from harness.model.findings import Finding
 
 TEMPLATE = "report.html.j2"
+PICTURES_MAX = 3
+"""Of so many incidents each has its picture on the first screens; of more the tables alone."""
+
+YOUR_TURN = {
+    "your broker.conf": "mqlab audit --broker-conf broker.conf",
+    "your upgrade": "mqlab upgrade --from RELEASE --to RELEASE --broker-conf broker.conf",
+    "your logs": "mqlab diagnose LOG...",
+    "your load": "mqlab load --rate SENDS_PER_S --broker-conf broker.conf",
+    "an error line": "mqlab explain 'LINE'",
+}
+
 EXCERPT_LENGTH_MAX = 1500
 """A page stays readable; the whole line is in the file that is named beside it."""
 
@@ -94,7 +108,10 @@ def render(data: ReportData, record: Sequence[LedgerLine] = ()) -> str:
     is_short = manifest.budget == "quick"
     compared = agreements(tried(data.findings), record) if is_short else []
     if is_short:
-        data = dataclasses.replace(data, findings=tuple(beside_record(data.findings, record)))
+        data = dataclasses.replace(
+            data, findings=tuple(with_recorded_verdicts(beside_record(data.findings, record), record))
+        )
+    shown = answers(data, record)
     names = sorted({*manifest.incidents, *(finding.incident for finding in data.findings)})
     releases = sorted({*manifest.releases, *(finding.release for finding in data.findings)}, key=natural_key)
     carries = dict.fromkeys(note for finding in in_order(data.findings) for note in finding.validity)
@@ -108,6 +125,11 @@ def render(data: ReportData, record: Sequence[LedgerLine] = ()) -> str:
         .render(
             manifest=manifest,
             tally=tally(data.findings),
+            answers=shown,
+            pictured={one.name for one in shown} if len(shown) <= PICTURES_MAX else set(),
+            counted=counted(data),
+            your_turn=YOUR_TURN,
+            standing=next((one for one in todos(data, compared) if compared), None),
             facts=facts(data),
             warnings=warnings(data),
             carries=(*carries, *(note for note in manifest.notes if note not in carries)),
@@ -187,6 +209,8 @@ def environment() -> jinja2.Environment:
         is_mismatch=is_mismatch,
         unlike=unlike,
         shortened=shortened,
+        spoken=spoken,
+        listed=listed,
     )
     made.tests["tried"] = was_tried
     return made

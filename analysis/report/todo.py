@@ -24,7 +24,9 @@ class Todo:
 
 def was_tried(finding: Finding) -> bool:
     """False where a run has nothing that the claim could be judged by: mostly an arm that a short run leaves out."""
-    return finding.verdict is not VerdictKind.UNDECIDED or finding.reason not in (Reason.NOT_EXERCISED, NOT_TRIED)
+    if finding.reason == NOT_TRIED:
+        return False
+    return finding.verdict is not VerdictKind.UNDECIDED or finding.reason != Reason.NOT_EXERCISED
 
 
 def todos(data: ReportData, compared: Sequence[Agreement] = ()) -> tuple[Todo, ...]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from harness.errors import RunDirectoryError
 from harness.model.cells import ParameterValue
 from harness.model.findings import Finding
+from harness.model.scenario import Shown
 from harness.rundir.decode import DecodeError, read_document
 from harness.rundir.manifest import Manifest
 
@@ -35,10 +36,12 @@ class ClaimText:
 
 @dataclass(frozen=True, kw_only=True)
 class IncidentText:
-    """Title and summary of an incident, where the analysis hands them on."""
+    """What a page says of an incident itself, where the analysis hands it on."""
 
     title: str = ""
     summary: str = ""
+    advice: str = ""
+    shown: Shown | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,6 +16,13 @@ SYMBOLS = {
     VerdictKind.REFUTED: "\N{MULTIPLICATION X}",
     VerdictKind.UNDECIDED: "?",
 }
+
+STANDINGS: Mapping[str, str] = {
+    VerdictKind.CONFIRMED: "holds",
+    VerdictKind.REFUTED: "does not hold",
+    VerdictKind.UNDECIDED: "is not settled",
+}
+"""How a verdict is spoken of."""
 
 NO_EXPECTATION = "no expectation"
 """Beside a verdict of a release for which the claim states none."""
@@ -80,6 +87,16 @@ class Judged(Protocol):
     def expected(self) -> VerdictKind | None:
         """None where nothing is expected."""
         ...
+
+
+def spoken(status: str) -> str:
+    """A finding's status as people read it: holds, holds in part, does not hold, not settled."""
+    return STANDINGS.get(status, status).removeprefix("is ")
+
+
+def listed(words: Sequence[str]) -> str:
+    """``a, b and c``."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else ""
 
 
 def is_mismatch(finding: Judged) -> bool:

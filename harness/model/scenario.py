@@ -101,6 +101,22 @@ class TrialBudget:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Shown:
+    """What a run's page shows of an incident first: a sentence, and a table of a measure's medians.
+
+    ``rows`` are arms by the words of their rows. The columns are the values that the cells' parameter ``across`` has, or without
+    one the releases. ``where`` are the measure's own parameters and those of cells that all rows share.
+    """
+
+    measure: str = ""
+    says: str = ""
+    caption: str = ""
+    rows: Mapping[str, str] = field(default_factory=dict)
+    across: str = ""
+    where: Parameters = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Scenario(Incident):
     """An incident that is replayed, and what is claimed of it."""
 
@@ -117,6 +133,8 @@ class Scenario(Incident):
     hiccup_ms_max: float = 100.0
     """Where no claim asks: a trial whose hiccup probe exceeds this was too noisy, and is repeated within a bound."""
     schedule: Literal["interleaved", "side by side"] = "interleaved"
+    shown: Shown | None = None
+    """Where none is given the page takes what the first claim is judged by."""
     extra_measures: tuple[str, ...] = ()
     """Measures whose values the report shows although no claim is judged by them."""
     sweep: tuple[str, ...] = ()
@@ -135,6 +153,14 @@ class Scenario(Incident):
     """Raised by hand when code of a fault, a load or the recorder changes what happens in its trials: a new series begins."""
     has_modelled_stalls: bool = False
     """The model of a stalled append is held against its trials."""
+
+    def to_show(self) -> Shown:
+        """What its page shows first: where it names nothing, what its first claim is judged by first, in each arm."""
+        if self.shown is not None or not self.claims:
+            return self.shown or Shown()
+        first = self.claims[0].parts[0].of
+        where = {name: allowed[0] for name, allowed in first.where.items()}
+        return Shown(measure=first.measure, rows={arm.name: arm.name for arm in self.arms}, where=where)
 
     @property
     def is_replayed(self) -> bool:

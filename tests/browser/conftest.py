@@ -80,9 +80,13 @@ class Tab:
                 self.problems.append(params["entry"]["text"])
 
     def open(
-        self, page: Path | str, *, width: int = 1280, height: int = 900, dark: bool = False, scripts: bool = True
-    ) -> None:
-        """Load a file or an address at a width; returns when its plots are drawn, or at once where scripts are off."""
+        self, page: Path | str, *, width: int = 1280, height: int = 900, dark: bool = False, scripts: bool = True,
+        folded: bool = False,
+    ) -> None:  # fmt: skip
+        """Load a file or an address at a width; returns when its plots are drawn, or at once where scripts are off.
+
+        What a page folds away as a whole is opened unless it is to stay ``folded``.
+        """
         address = page if isinstance(page, str) else page.as_uri()
         self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
@@ -95,7 +99,14 @@ class Tab:
         self.call("Page.navigate", url=address)
         self.wait_until("document.readyState === 'complete' && location.protocol !== 'about:'")
         if scripts:
-            self.wait_until("!document.getElementById('plotly') || document.documentElement.dataset.plots")
+            self.wait_until(
+                "!document.getElementById('plotly') || /drawn|unavailable/.test(document.documentElement.dataset.plots)"
+            )
+        if not folded:
+            self.evaluate("document.querySelectorAll('details.rest').forEach((one) => { one.open = true; })")
+        if scripts and not folded:
+            drawn = "[...document.querySelectorAll('.plot[data-figure]')].every((plot) => plot.children.length)"
+            self.wait_until(f"document.documentElement.dataset.plots !== 'drawing' && {drawn}")
 
     def accessible(self) -> list[tuple[str, str]]:
         """Role and name of everything that a screen reader is told of, in its order."""

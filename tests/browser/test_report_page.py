@@ -32,8 +32,10 @@ def test_the_page_draws_its_plots_without_a_problem_and_asks_for_nothing(
     assert tab.evaluate("document.documentElement.dataset.plots") == "drawn"
     assert tab.problems == []
     assert tab.requests == [page.as_uri()]
-    # Three arms of the stall, five of the hand-over, one strip each.
-    assert tab.evaluate("document.querySelectorAll('.js-plotly-plot').length") == 3 + 5 + 2
+    # Two arms of each answer's table, and a strip each; then three of the stall, and five of the hand-over.
+    assert tab.evaluate("document.querySelectorAll('.js-plotly-plot').length") == 2 + 2 + 2
+    tab.evaluate("document.querySelectorAll('.controls button').forEach((one) => one.click())")
+    tab.wait_until("document.querySelectorAll('.js-plotly-plot').length === 3 + 5 + 2")
     assert tab.evaluate("[...document.querySelectorAll('.panel')].every(p => p.querySelectorAll('.trace').length >= 3)")
     assert tab.evaluate("document.querySelectorAll('.strip .points path').length") > 50
 
@@ -265,3 +267,19 @@ def test_a_screen_reader_is_told_of_tables_filters_and_places_by_name(
     finding = next(one for one in document["findings"] if one["verdict"] == "refuted")
     cell = f"{finding['claim']} on {finding['release']}: refuted"
     assert any(role == "link" and name.startswith(cell) for role, name in told)
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("dark", [False, True])
+def test_what_was_found_stands_on_five_screens_before_the_first_fold(
+    tab: Any, page_of: PageOf, document: dict[str, Any], width: int, dark: bool
+) -> None:
+    document["manifest"]["budget"] = "quick"
+    tab.open(page_of(document), width=width, height=900, dark=dark, folded=True)
+    fold = tab.evaluate("document.querySelector('details.rest').getBoundingClientRect().top + scrollY")
+    assert fold <= 5 * 900
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    read = tab.evaluate("[...document.querySelectorAll('section.answer')].map((one) => one.innerText).join(' ')")
+    assert read.replace("As good as the record?", "").count("?") == 0
+    for words in ("A killed ordered consumer blocks its queues for about a minute", "DO", "mqlab audit --broker-conf"):
+        assert words in read

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import scenarios
+from analysis.report.collect import incidents_json
 from analysis.verdicts.document import ReportData, load_report_data
 
 Document = dict[str, Any]
@@ -18,7 +20,9 @@ _SAMPLE: Document = json.loads(
 
 def sample() -> Document:
     """A copy of its own, to change."""
-    return copy.deepcopy(_SAMPLE)
+    document = copy.deepcopy(_SAMPLE)
+    document["incidents"] = incidents_json([scenarios.find(name) for name in document["manifest"]["incidents"]])
+    return document
 
 
 def short_sample() -> Document:

@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
+import scenarios
 from analysis.ledger.lines import lines_of
 from analysis.report import html
+from analysis.report.answers import answers
 from analysis.report.cells import CellLabels
 from analysis.report.claims import claim_views
 from analysis.report.heat_table import rejections
@@ -22,6 +24,8 @@ from analysis.report.strips import strips
 from analysis.report.timeline import timeline
 from analysis.report.todo import differs_between_releases, todos
 from analysis.verdicts.document import LOAD, ReportData
+from analysis.verdicts.numbers import quantity
+from harness.model.measures import MEASURES
 from tests.lib.samples import loaded, sample, short_sample
 
 STALL, HANDOVER = "append-stall", "ordered-lock-handover"
@@ -465,8 +469,8 @@ def test_the_page_of_a_short_run_gives_no_claim_a_reason_that_only_a_longer_run_
     page = html.render(load(short_sample()), record)
     assert "not exercised" not in page
     assert page.count("not tried in this run</small>") == 2 * 3
-    assert 'aria-label="ORDER-01 on 4.6.0: undecided, not tried in this run"' in page
-    assert 'aria-label="ORDER-06 on 4.6.0: undecided, as recorded"' in page
+    assert 'aria-label="ORDER-01 on 4.6.0: confirmed, not tried in this run"' in page
+    assert 'aria-label="ORDER-06 on 4.6.0: confirmed, as recorded"' in page
     rows = re.findall(r'<tr class="row untried"[^>]*>\s*<th scope="row"><a href="#(ORDER-\d+)"', page)
     assert rows == ["ORDER-01"]
     glossary = page.split('id="glossary"')[1]
@@ -516,3 +520,24 @@ def test_rows_can_be_filtered_without_a_script(load: Load, document: dict[str, A
     refuted = {one.claim for one in data.findings if one.verdict == "refuted"}
     assert sum("data-refuted" in row for row in rows) == len(refuted)
     assert sum("data-differs" in row for row in rows) == len(differs_between_releases(data.findings))
+
+
+def test_each_figure_of_an_answer_is_one_of_the_runs_findings_or_of_the_record(load: Load) -> None:
+    data, record = load(short_sample()), lines_of(load(sample()))
+    shown = answers(data, record)
+    assert [one.name for one in shown] == [STALL, HANDOVER]
+    seen, recorded = (
+        {cell[place] for answer in shown for row in answer.rows for cell in row.cells if cell[place]}
+        for place in (0, 1)
+    )
+    assert seen
+    assert seen <= {quantity(one.p50, one.unit, short=True) for finding in data.findings for one in finding.measures}
+    assert recorded
+    assert recorded <= {quantity(one.p50, one.unit, short=True) for line in record for one in line.figures}
+
+
+def test_an_answer_shows_arms_and_a_measure_that_there_are() -> None:
+    for scenario in scenarios.ALL:
+        shown = scenario.to_show()
+        assert set(shown.rows.values()) <= {arm.name for arm in scenario.arms}, scenario.name
+        assert shown.measure in MEASURES or not scenario.claims, scenario.name

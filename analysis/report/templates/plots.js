@@ -55,7 +55,16 @@
     const releases = [...new Set(data.views.map((view) => view.release))];
     let current = data.views[data.first];
     const show = () => {
-      const panels = current.panels.map((index) => data.panels[index]);
+      const all_panels = current.panels.map((index) => data.panels[index]);
+      const asked = all_panels.filter((panel) => !plot.dataset.arms || plot.dataset.arms.split(" ").includes(panel.arm));
+      const panels = asked.length ? asked : all_panels;
+      if (panels.length < all_panels.length && !controls.querySelector("button")) {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.textContent = `all ${all_panels.length} arms`;
+        button.addEventListener("click", () => { delete plot.dataset.arms; button.remove(); show(); });
+        controls.append(button);
+      }
       plot.replaceChildren(legend(panels));
       const all = (keys) => panels.flatMap((panel) => keys.flatMap((key) => panel[key] || [])).filter((value) => value !== null);
       const rateMax = Math.max(1, ...all(["sent", "ok", "failed", "consumed"]));
@@ -246,18 +255,22 @@
     const kinds = { timeline, stack, strips };
     const shows = figures.map((plot) => {
       const data = parse(plot.dataset.figure);
-      return kinds[data.kind](plot, plot.parentElement.querySelector(".controls"), data);
+      return { plot, show: kinds[data.kind](plot, plot.parentElement.querySelector(".controls"), data) };
     });
     const draw = async () => {
-      for (const show of shows) {
+      root.dataset.plots = "drawing";
+      for (const { plot, show } of shows) {
+        // What is folded has no size to be drawn in yet.
+        if (plot.closest("details:not([open])")) continue;
         await show();
         // The page stays responsive between two figures.
         await new Promise((resolve) => setTimeout(resolve));
       }
+      root.dataset.plots = "drawn";
     };
     await draw();
-    root.dataset.plots = "drawn";
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+    document.querySelectorAll("details.rest").forEach((rest) => rest.addEventListener("toggle", draw));
   }
   main();
 })();
