@@ -15,6 +15,7 @@ pytestmark = pytest.mark.browser
 
 PageOf = Callable[[dict[str, Any]], Path]
 
+ALL_ARMS = "document.querySelectorAll('.controls button').forEach((one) => one.click())"
 LONG = "w" * 300
 HOSTILE = "</script><script>window.ran = 1</script><img src='http://127.0.0.1:9/x' onerror='window.ran = 1'>"
 
@@ -34,7 +35,7 @@ def test_the_page_draws_its_plots_without_a_problem_and_asks_for_nothing(
     assert tab.requests == [page.as_uri()]
     # Two arms of each answer's table, and a strip each; then three of the stall, and five of the hand-over.
     assert tab.evaluate("document.querySelectorAll('.js-plotly-plot').length") == 2 + 2 + 2
-    tab.evaluate("document.querySelectorAll('.controls button').forEach((one) => one.click())")
+    tab.evaluate(ALL_ARMS)
     tab.wait_until("document.querySelectorAll('.js-plotly-plot').length === 3 + 5 + 2")
     assert tab.evaluate("[...document.querySelectorAll('.panel')].every(p => p.querySelectorAll('.trace').length >= 3)")
     assert tab.evaluate("document.querySelectorAll('.strip .points path').length") > 50
@@ -64,6 +65,7 @@ def test_a_release_can_be_chosen_and_its_panels_are_drawn_anew(
     tab: Any, page_of: PageOf, document: dict[str, Any]
 ) -> None:
     tab.open(page_of(document))
+    tab.evaluate(ALL_ARMS)
     titles = "[...document.querySelectorAll('#ordered-lock-handover-timeline .panel small')].map((n) => n.textContent)"
     assert all("4.6.0" in title for title in tab.evaluate(titles))
     tab.evaluate(
@@ -99,7 +101,8 @@ def test_the_fault_window_is_shaded_in_the_arms_that_have_one(
     tab.open(page_of(document))
     shaded = """[...document.querySelectorAll('#append-stall-timeline .js-plotly-plot')]
         .map((plot) => plot.layout.shapes.filter((shape) => shape.type === 'rect').map((s) => [s.x0, s.x1]))"""
-    assert tab.evaluate(shaded) == [[[0, 0.45]], [[0, 0.45]], []]
+    tab.evaluate(ALL_ARMS)
+    tab.wait_until(f"JSON.stringify({shaded}) === '[[[0,0.45]],[[0,0.45]],[]]'")
 
 
 def test_quoted_text_cannot_run_or_load_anything(tab: Any, page_of: PageOf, document: dict[str, Any]) -> None:
