@@ -11,6 +11,7 @@ import os
 import random
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,12 @@ from pyspark.sql import SparkSession
 
 from analysis.evidence.trusted import trusted_run
 from analysis.load.judge import judge_load_in
+from analysis.load.judged import JudgedLoad
 from analysis.pipeline import analyze_in
 from harness.errors import RunDirectoryError
 from harness.model.verdicts import Reason, VerdictKind
 from harness.rundir.reading import RunDirectory, read_run_directory
+from tests.lib.kept_findings import of_load, of_run, require_kept
 from tests.lib.mutations import KINDS, Mutable, Mutation
 from tests.lib.packed_run import unpack_run
 from tests.lib.sealed import Observation, judged, observation_of, packed_runs, verdicts_of
@@ -33,19 +36,47 @@ WHOLE_EVERY = 67
 
 LOADS = [path for path in packed_runs() if path.name.startswith("load-")]
 INCIDENTS = [path for path in packed_runs() if path not in LOADS]
-NAMES = [path.name.partition(".")[0] for path in INCIDENTS]
 
 pytestmark = pytest.mark.timeout(3600)
 
 
-@pytest.fixture(scope="module", params=INCIDENTS, ids=NAMES)
+def _name(packed: Path) -> str:
+    return packed.name.partition(".")[0]
+
+
+NAMES = [_name(path) for path in INCIDENTS]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeLoad:
+    """A sealed load without its analysis, and what that found."""
+
+    name: str
+    path: Path
+    judged: JudgedLoad
+
+
+@pytest.fixture(scope="module", params=INCIDENTS, ids=_name)
 def observation(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Observation:
     """A sealed run of an incident, as its analysis observes it."""
-    folder = tmp_path_factory.mktemp("sealed") / "run"
+    folder = tmp_path_factory.mktemp("sealed") / _name(request.param)
     unpack_run(request.param, folder)
     return observation_of(spark, folder)
+
+
+@pytest.fixture(scope="module", params=LOADS, ids=_name)
+def whole_load(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> WholeLoad:
+    """A sealed load, judged."""
+    folder = tmp_path_factory.mktemp("sealed") / _name(request.param)
+    unpack_run(request.param, folder)
+    judged_load = judge_load_in(spark, trusted_run(folder))
+    shutil.rmtree(folder / "analysis")
+    (folder / "report.html").unlink()
+    return WholeLoad(name=folder.name, path=folder, judged=judged_load)
 
 
 @pytest.fixture
@@ -61,6 +92,15 @@ def mutable(tmp_path: Path) -> Iterator[Callable[[Path, random.Random], Mutable]
     shutil.rmtree(place, ignore_errors=True)
 
 
+def test_a_sealed_run_is_found_to_show_what_it_showed(observation: Observation, tmp_path: Path) -> None:
+    name = observation.path.name
+    require_kept(name, of_run(name, observation.findings), tmp_path)
+
+
+def test_a_sealed_load_is_found_to_show_what_it_showed(whole_load: WholeLoad, tmp_path: Path) -> None:
+    require_kept(whole_load.name, of_load(whole_load.name, whole_load.judged.properties), tmp_path)
+
+
 def test_no_verdict_comes_from_damage(
     observation: Observation, spark: SparkSession, mutable: Callable[[Path, random.Random], Mutable]
 ) -> None:
@@ -69,7 +109,7 @@ def test_no_verdict_comes_from_damage(
     assert decided, "the run decides nothing, so that damage could change nothing"
     rng = random.Random(SEED)
     lost = 0
-    before = count * NAMES.index(observation.scenarios[0].name)
+    before = count * NAMES.index(observation.path.name)
     for number in range(count):
         copy = mutable(observation.path, rng)
         mutation = copy.mutate(rng.choice(list(KINDS)))
@@ -109,19 +149,14 @@ def test_losing_what_speaks_against_a_claim_never_confirms_it(
         assert {name for name in refuted if now[name][0] == VerdictKind.CONFIRMED} == set(), arm
 
 
-@pytest.mark.parametrize("packed", LOADS, ids=lambda path: path.name.partition(".")[0])
 def test_no_property_of_a_load_comes_from_damage(
-    packed: Path, spark: SparkSession, tmp_path: Path, mutable: Callable[[Path, random.Random], Mutable]
+    whole_load: WholeLoad, spark: SparkSession, mutable: Callable[[Path, random.Random], Mutable]
 ) -> None:
-    unpack_run(packed, tmp_path / "run")
-    whole = judge_load_in(spark, trusted_run(tmp_path / "run"))
-    assert {one.verdict for one in whole.properties} >= {VerdictKind.CONFIRMED}
-    shutil.rmtree(tmp_path / "run" / "analysis")
-    (tmp_path / "run" / "report.html").unlink()
+    assert {one.verdict for one in whole_load.judged.properties} >= {VerdictKind.CONFIRMED}
     rng = random.Random(SEED)
     kinds = [kind for kind in KINDS if "exchanged" not in kind or kind == "lines exchanged"]
     for number in range(MUTATIONS // 20):
-        copy = mutable(tmp_path / "run", rng)
+        copy = mutable(whole_load.path, rng)
         mutation = copy.mutate(rng.choice(kinds))
         run = _read(copy.path, mutation)
         if run is None:
