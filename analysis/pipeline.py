@@ -19,8 +19,8 @@ from analysis.evidence.tables import OBSERVATIONS
 from analysis.evidence.trials import TrialFacts, trial_facts, trials_frame
 from analysis.evidence.trusted import trusted_elsewhere, trusted_run
 from analysis.hadoop import bring, clear, give, location
-from analysis.ledger.lines import lines_of
-from analysis.ledger.runs import LINES, recorded_run, recorded_trials, write_lines
+from analysis.ledger.counted import counted_trials
+from analysis.ledger.runs import FINDINGS, recorded_run, write_lines
 from analysis.logs import gc
 from analysis.logs.lines import FileCount
 from analysis.logs.tables import load_logs
@@ -28,6 +28,7 @@ from analysis.observe import Observed, observe
 from analysis.report import collect
 from analysis.report.cells import Json
 from analysis.report.collect import REPORT_SCHEMA
+from analysis.report.document import PAGE_DATA, Table
 from analysis.report.locust import locust_tables
 from analysis.report.losses import LOST_FILE, loss_tables, write_messages
 from analysis.spark import SparkPlace, closing_session, compile_from
@@ -35,7 +36,6 @@ from analysis.spark_settings import COMPILED_BYTES_MIN, READING_COMPILED_BYTES_M
 from analysis.stall_model import model
 from analysis.stall_model.document import write_score
 from analysis.verdicts import validity
-from analysis.verdicts.document import Table, load_report_data
 from analysis.verdicts.evidence import Evidence, TrialValidity
 from analysis.verdicts.excerpts import with_excerpts
 from analysis.verdicts.judge import findings
@@ -64,8 +64,8 @@ def analyze(
 
     ``scenarios`` are those that the verdicts are made by; the ones that the run is not about are left out. ``progress``
     is told each step in words; ``commit`` is the code's, empty where it is no commit's. ``unjudged`` claims are undecided.
-    Writes ``findings.json``, ``report_data.json``, ``record.jsonl`` and the tables in Parquet to ``RUN/analysis/``, and of a
-    rolling upgrade ``lost_messages.csv``, replacing those of an earlier analysis.
+    Writes ``findings.jsonl``, ``page.json`` and the tables in Parquet to ``RUN/analysis/``, and of a rolling upgrade
+    ``lost_messages.csv``, replacing those of an earlier analysis.
 
     Raises :class:`harness.errors.RunDirectoryError` when this is no run directory of this schema. What is wrong inside
     of it (a truncated line, an empty history, a trial that failed) makes verdicts undecided, it raises nothing.
@@ -136,10 +136,9 @@ def analyze_in(
     spark.catalog.clearCache()
     counted, missing = locust_tables(run, facts), loss_tables(run.trials, lost)
     tables = {name: [*missing.get(name, ()), *counted.get(name, ())] for name in run.manifest.incidents}
-    _write(folder, run, known, found, observed, collect.trials_json(facts, judged), series, logs.counts, tables)
-    trials_kept = recorded_trials(facts, judged, evidence.tries, lost)
-    lines = lines_of(load_report_data(run.path))
-    write_lines(run.path / LINES, recorded_run(run.manifest, trials_kept, observed.failed, lines, commit))
+    counting = counted_trials(facts, judged, evidence.tries, lost)
+    write_lines(run.path / FINDINGS, recorded_run(run.manifest, counting, observed.failed, found, commit))
+    _write_page(folder, run, known, observed, series, logs.counts, tables)
     return found
 
 
@@ -187,29 +186,23 @@ def _write_tables(
     return collect.series_json(records, trials, facts, judged)
 
 
-def _write(
+def _write_page(
     folder: Path,
     run: RunDirectory,
     scenarios: Sequence[Scenario],
-    found: Sequence[Finding],
     observed: Observed,
-    trials: Json,
     series: Json,
     counts: Sequence[FileCount],
     tables: Mapping[str, Sequence[Table]],
 ) -> None:
-    as_json = collect.findings_json(found)
-    collect.write_json(folder / "findings.json", as_json)
     manifest = dataclasses.replace(run.manifest, notes=(*run.reservations(), *run.manifest.notes))
     collect.write_json(
-        folder / "report_data.json",
+        folder / PAGE_DATA.name,
         {
             "schema": REPORT_SCHEMA,
             "manifest": dataclasses.asdict(manifest),
-            "findings": as_json["findings"] if isinstance(as_json, dict) else [],
             "claims": collect.claims_json(scenarios),
             "incidents": collect.incidents_json(scenarios),
-            "trials": trials,
             "series": series,
             "distributions": collect.distributions_json(observed.observations, scenarios),
             "logs": collect.logs_json(counts),

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from rich.console import Console
 
-from analysis.ledger.lines import LedgerLine, LedgerPart
 from analysis.verdicts.numbers import quantity
 from harness.errors import EXIT_OK
+from harness.model.findings import Finding, PartResult
 from harness.model.rules import Kind
 from harness.model.verdicts import VerdictKind
 from harness.rundir.manifest import FREEZE
@@ -25,7 +25,7 @@ from scenarios.send_advice import FAILURES, Shown, Tried
 FAILURE = one_of("failure", lambda: tuple(FAILURES))
 WIDTH = 100
 
-Parts = Mapping[tuple[str, str], LedgerPart]
+Parts = Mapping[tuple[str, str], PartResult]
 """By claim and part, of one release."""
 LateShares = Mapping[tuple[str, str], float]
 """The largest one of a deployment by claim and producer, of one release."""
@@ -108,7 +108,7 @@ def advise(options: argparse.Namespace, console: Console) -> int:
     return EXIT_OK
 
 
-def advice(ledger: Sequence[LedgerLine], release: str, failures: Sequence[str]) -> list[Advice]:
+def advice(ledger: Sequence[Finding], release: str, failures: Sequence[str]) -> list[Advice]:
     """What was measured on that release with local processes, failure by failure, and of each the best setting first."""
     of_release = [
         line for line in ledger if (line.release, line.backend) == (release, "local") and line.injection != FREEZE
@@ -202,7 +202,7 @@ def _said(shown: Shown, parts: Parts, provenance: str) -> Said:
     )
 
 
-def _measured(shown: Shown, part: LedgerPart) -> str:
+def _measured(shown: Shown, part: PartResult) -> str:
     """A number, or in how many deployments it was so; of what is not so a part says that it is in none."""
     if shown.unit and part.values:
         low, high = (quantity(end(part.values), shown.unit) for end in (min, max))

@@ -6,11 +6,11 @@ import argparse
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from analysis.ledger.lines import LedgerLine
 from analysis.verdicts.order import natural_key
 from harness.audit.conf import ConfJudged, judge_conf
 from harness.audit.finding import Severity
 from harness.model.broker_conf import ConfFile
+from harness.model.findings import Finding
 from harness.printable import printable
 from harness.releases.jars import recorded_releases
 from harness.releases.properties import read_conf
@@ -43,7 +43,7 @@ def named_conf(conf: ConfFile, release: str) -> ConfJudged:
     return dataclasses.replace(judged, findings=tuple(named(judged.findings)))
 
 
-def _lines(judged: ConfJudged, record: Sequence[LedgerLine]) -> Iterator[str]:
+def _lines(judged: ConfJudged, record: Sequence[Finding]) -> Iterator[str]:
     yield f"on {judged.release} sends are refused with [REJECTREQUEST] after {judged.refuses}"
     if judged.release not in recorded_releases():
         yield f"  its settings are those of its own classes; what {judged.release} does by them was not measured"
@@ -56,7 +56,7 @@ def _lines(judged: ConfJudged, record: Sequence[LedgerLine]) -> Iterator[str]:
         yield "nothing else of it is known to go wrong"
 
 
-def _as_json(judged: ConfJudged, record: Sequence[LedgerLine]) -> dict[str, object]:
+def _as_json(judged: ConfJudged, record: Sequence[Finding]) -> dict[str, object]:
     """``release``, ``refuses``, ``measured`` (claim, release, verdict, summary) and ``findings`` (as those of an audit)."""
     return {
         "release": judged.release,
@@ -76,7 +76,7 @@ def _as_json(judged: ConfJudged, record: Sequence[LedgerLine]) -> dict[str, obje
     }
 
 
-def _measured(judged: ConfJudged, record: Sequence[LedgerLine]) -> Iterator[LedgerLine]:
+def _measured(judged: ConfJudged, record: Sequence[Finding]) -> Iterator[Finding]:
     """Of each claim the record's line of the release, or of the newest release where it is decided."""
     for claim in (OF_LONG_APPENDS, *((OF_SMALL_POOLS,) if judged.has_pool else ())):
         if found := [line for line in record if line.claim == claim]:

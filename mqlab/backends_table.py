@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from analysis.ledger.lines import LedgerLine
 from analysis.verdicts.order import natural_key
 from harness.backends.abilities import COMPOSE, LOCAL
+from harness.model.findings import Finding
 from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
 from harness.rundir.files import replace_file
@@ -43,7 +43,7 @@ BECAUSE: Mapping[str, str] = {
 """Why the two differ, by claim and part."""
 
 
-def document(lines: Sequence[LedgerLine]) -> str:
+def document(lines: Sequence[Finding]) -> str:
     """Its text."""
     pairs = paired(*([line for line in lines if line.backend == backend] for backend in (LOCAL, COMPOSE)))
     parts = tried_by_both(pairs)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, fields
 from functools import cache
 
 import scenarios
-from analysis.ledger.lines import CarriedLine, LedgerLine
 from harness.errors import ReleaseError
+from harness.model.findings import CarriedFinding, Finding
 from harness.model.rules import Claim
 from harness.model.scenario import Arm, Scenario
 from harness.model.verdicts import VerdictKind
@@ -31,12 +31,12 @@ class Carried:
     """``donors`` are by claim the release that it is carried over from; of each other one ``unknown`` says why it is not."""
 
     release: str
-    lines: tuple[CarriedLine, ...]
+    lines: tuple[CarriedFinding, ...]
     donors: Mapping[str, str]
     unknown: Mapping[str, str]
 
 
-def ledger_on(*releases: str) -> list[LedgerLine]:
+def ledger_on(*releases: str) -> list[Finding]:
     """The committed ledger, and what is carried over to those of the releases that it has nothing of.
 
     Raises as ``settings_of`` does.
@@ -60,11 +60,11 @@ def unknown_on(releases: Sequence[str], scenario: Scenario) -> Iterator[tuple[st
 @cache
 def carried(release: str) -> Carried:
     """What is carried over to a release that is not recorded. Raises as ``settings_of`` does."""
-    by_claim: dict[str, list[LedgerLine]] = {}
+    by_claim: dict[str, list[Finding]] = {}
     for line in committed_ledger():
         if line.backend == LOCAL:
             by_claim.setdefault(line.claim, []).append(line)
-    lines: list[CarriedLine] = []
+    lines: list[CarriedFinding] = []
     donors: dict[str, str] = {}
     unknown: dict[str, str] = {}
     for scenario in scenarios.ALL:
@@ -89,7 +89,7 @@ def beside(release: str) -> tuple[str, ...]:
     return (*older[-1:], *[one for one in recorded if one not in older][:1])
 
 
-def _donor(claim: Claim, arms: Sequence[Arm], lines: Sequence[LedgerLine], release: str) -> tuple[str, str]:
+def _donor(claim: Claim, arms: Sequence[Arm], lines: Sequence[Finding], release: str) -> tuple[str, str]:
     """The release that a claim is carried over from, or empty, and why not."""
     differs = {one: _differs(claim, arms, one, release) for one in beside(release)}
     same = [one for one, why in differs.items() if not why]
@@ -110,7 +110,7 @@ def _alike(one: Sequence[int], other: Sequence[int]) -> int:
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(other))
 
 
-def _verdicts(lines: Sequence[LedgerLine], release: str) -> dict[str, VerdictKind]:
+def _verdicts(lines: Sequence[Finding], release: str) -> dict[str, VerdictKind]:
     """What is decided on a release, by the injection."""
     return {
         line.injection: line.verdict
@@ -163,6 +163,6 @@ def _lacks(arms: Sequence[Arm], before: Settings, after: Settings) -> Iterator[s
                 yield f"brokers of one of the two do not know {key}"
 
 
-def _carried(line: LedgerLine, release: str) -> CarriedLine:
+def _carried(line: Finding, release: str) -> CarriedFinding:
     values = {field.name: getattr(line, field.name) for field in fields(line)}
-    return CarriedLine(**(values | {"release": release}), carried_from=line.release)
+    return CarriedFinding(**(values | {"release": release}), carried_from=line.release)

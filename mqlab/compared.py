@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.ledger.lines import LedgerLine, LedgerPart
 from analysis.ledger.recompute import NO_INJECTION
 from analysis.verdicts.order import natural_key
+from harness.model.findings import Finding, PartResult
 from harness.model.rules import BY_SIDES
 from harness.model.verdicts import VerdictKind
 
@@ -16,16 +16,16 @@ UNEXPLAINED = "nobody has said why yet"
 AGREEMENT = """In {same} of their {parts} parts neither contradicts the other: most deployments of each do not
 lie on different sides, and what may or may never happen was seen by both or by none. {other} differ."""
 
-Pair = tuple[LedgerLine, LedgerLine]
+Pair = tuple[Finding, Finding]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
     """One part of a line, judged by one set of runs and by the other."""
 
-    line: LedgerLine
-    first: LedgerPart
-    other: LedgerPart
+    line: Finding
+    first: PartResult
+    other: PartResult
 
     @property
     def differs(self) -> bool:
@@ -38,26 +38,26 @@ class Compared:
         return bool(self.first.events) != bool(self.other.events)
 
 
-def _side(part: LedgerPart) -> int:
+def _side(part: PartResult) -> int:
     """Above 0 where most deployments are on the claim's side."""
     return (part.right or 0) - (part.wrong or 0)
 
 
-def paired(first: Iterable[LedgerLine], other: Iterable[LedgerLine]) -> list[Pair]:
+def paired(first: Iterable[Finding], other: Iterable[Finding]) -> list[Pair]:
     """The lines that have trials of both, each of one claim and release with its faults made one way."""
     ones, others = _by_claim(first), _by_claim(other)
     return [pair for claim, lines in ones.items() for pair in _of_claim(lines, others.get(claim, {}))]
 
 
-def _by_claim(lines: Iterable[LedgerLine]) -> dict[tuple[str, str], dict[str, LedgerLine]]:
-    found: dict[tuple[str, str], dict[str, LedgerLine]] = defaultdict(dict)
+def _by_claim(lines: Iterable[Finding]) -> dict[tuple[str, str], dict[str, Finding]]:
+    found: dict[tuple[str, str], dict[str, Finding]] = defaultdict(dict)
     for line in lines:
         if line.trials:
             found[line.claim, line.release][line.injection] = line
     return found
 
 
-def _of_claim(ones: Mapping[str, LedgerLine], others: Mapping[str, LedgerLine]) -> Iterator[Pair]:
+def _of_claim(ones: Mapping[str, Finding], others: Mapping[str, Finding]) -> Iterator[Pair]:
     """A line lists what its trials made, in their order: not all have to be the same where a claim has no more than one way."""
     yield from ((ones[injection], others[injection]) for injection in ones.keys() & others.keys())
     left, right = ones.keys() - others.keys(), others.keys() - ones.keys()
@@ -102,5 +102,5 @@ def _row(one: Compared, because: Mapping[str, str]) -> str:
     )
 
 
-def _words(part: LedgerPart) -> str:
+def _words(part: PartResult) -> str:
     return f"{part.verdict}: {part.words}"

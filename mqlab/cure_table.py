@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from analysis.ledger.lines import LedgerLine
 from analysis.ledger.markdown import between_markers
+from harness.model.findings import Finding
 from harness.paths import PACKAGES
 from harness.releases.jars import recorded_releases
 from harness.rundir.files import replace_file
@@ -24,12 +24,12 @@ HEAD = """| failure | releases | best | as measured | its price | what else was 
 """
 
 
-def document(text: str, ledger: Sequence[LedgerLine]) -> str:
+def document(text: str, ledger: Sequence[Finding]) -> str:
     """The page with its table as the ledger has it. Raises LedgerError where it has no place for it."""
     return between_markers(text, table(ledger), DOCUMENT.name, MARKERS)
 
 
-def table(ledger: Sequence[LedgerLine]) -> str:
+def table(ledger: Sequence[Finding]) -> str:
     """A row for each failure and the releases of which the same is said."""
     rows: dict[tuple[str, ...], list[str]] = {}
     for failure in FAILURES:

@@ -9,9 +9,9 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from analysis.ledger.lines import LedgerLine
 from analysis.verdicts.numbers import number
 from harness.errors import LedgerError
+from harness.model.findings import Finding
 from harness.paths import PACKAGES
 from harness.releases.jars import recorded_releases
 from harness.rundir.files import replace_file
@@ -25,14 +25,14 @@ ACTUAL = re.compile(
 """A quotation: its claim, and the parts whose values it tells. Further lines of it are indented."""
 
 
-def document(text: str, ledger: Sequence[LedgerLine]) -> str:
+def document(text: str, ledger: Sequence[Finding]) -> str:
     """The page with its quotations as the ledger has them. Raises LedgerError where it lacks one."""
     newest = recorded_releases()[-1]
     lines = {line.claim: line for line in ledger if (line.release, line.backend) == (newest, "local")}
     return ACTUAL.sub(lambda found: _quoted(found["claim"], found["parts"] or "", lines), text)
 
 
-def _quoted(claim: str, parts: str, lines: Mapping[str, LedgerLine]) -> str:
+def _quoted(claim: str, parts: str, lines: Mapping[str, Finding]) -> str:
     line = lines.get(claim)
     values = {} if line is None else {part.name: part.values for part in line.parts}
     named = parts.split(", ") if parts else []

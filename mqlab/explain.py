@@ -13,9 +13,9 @@ from functools import cache
 from rich.console import Console
 
 import scenarios
-from analysis.ledger.lines import LedgerLine
 from analysis.verdicts.words import STANDINGS
 from harness.errors import EXIT_OK, UsageError
+from harness.model.findings import Finding
 from harness.model.incident import NOTHING_REPLAYS, REPOSITORY, Incident
 from harness.model.log_events import WORDINGS
 from harness.model.rules import Claim
@@ -156,8 +156,8 @@ def _all_claims() -> Iterator[tuple[Scenario, Claim]]:
 
 
 @cache
-def _recorded() -> Mapping[str, Sequence[LedgerLine]]:
-    found: dict[str, list[LedgerLine]] = {}
+def _recorded() -> Mapping[str, Sequence[Finding]]:
+    found: dict[str, list[Finding]] = {}
     for line in measured_on_defaults(committed_ledger()):
         found.setdefault(line.claim, []).append(line)
     return found

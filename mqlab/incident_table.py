@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import scenarios
 from analysis.ledger.absent import NOT_APPLICABLE, NOT_RUN, Reasons, not_applicable
-from analysis.ledger.lines import LedgerLine
 from harness.audit.exposed import CURED, is_open
+from harness.model.findings import Finding
 from harness.model.incident import NOTHING_REPLAYS, REPOSITORY, Incident
 from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
@@ -45,7 +45,7 @@ Verdicts = Mapping[str, Mapping[str, VerdictKind]]
 """By claim and release, of local processes."""
 
 
-def document(lines: Sequence[LedgerLine], incidents: Sequence[Incident] = scenarios.INCIDENTS) -> str:
+def document(lines: Sequence[Finding], incidents: Sequence[Incident] = scenarios.INCIDENTS) -> str:
     """Its text: those of the articles are left out."""
     verdicts: dict[str, dict[str, VerdictKind]] = {}
     for line in lines:

@@ -210,10 +210,10 @@ def judge(
 ) -> int:
     """Analyse a run, write its reports and print its findings; returns the exit code."""
     from analysis.ledger import agreement
+    from analysis.report.document import load_report_data
     from analysis.report.facts import evidence_told
     from analysis.report.terminal import summary_lines, summary_table, trials_told
     from analysis.report.write import exit_code
-    from analysis.verdicts.document import load_report_data
 
     findings = analyse(path, chosen, options, java, console, analyst, unjudged)
     is_quick = read_manifest(path).budget == "quick"
@@ -337,15 +337,14 @@ def show_model(options: argparse.Namespace, console: Console) -> int:
 
 def show_changes(options: argparse.Namespace, console: Console) -> int:
     """What differs between two releases."""
-    from analysis.ledger.lines import lines_of
     from analysis.report.changes import changes
-    from analysis.verdicts.document import load_report_data
+    from analysis.report.document import load_findings
 
     if options.before == options.after:
         raise UsageError(
             f"nothing changes from {options.before} to itself", advice="Name the release that you have and another one."
         )
-    lines = lines_of(load_report_data(options.run)) if options.run else committed_ledger()
+    lines = load_findings(options.run).findings if options.run else committed_ledger()
     found = changes(lines, options.before, options.after)
     if options.json:
         print_json(dataclasses.asdict(found))

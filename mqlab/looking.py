@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.markup import escape
 
 import scenarios
-from analysis.ledger.lines import LedgerLine
 from harness.errors import (
     EXIT_OK,
     EXIT_USAGE,
@@ -21,6 +20,7 @@ from harness.errors import (
 from harness.faults.injections import INJECTIONS, why_not_made
 from harness.host.abilities import Abilities
 from harness.model.cluster import BrokerSettings
+from harness.model.findings import Finding
 from harness.model.incident import NOTHING_REPLAYS, REPOSITORY, Incident
 from harness.model.measures import MEASURES
 from harness.model.scenario import Scenario
@@ -133,7 +133,7 @@ def _said_of(incident: Incident, *, in_full: bool) -> Iterator[str]:
         yield f"what to do: {incident.advice}"
 
 
-def _recorded(incident: Incident, options: argparse.Namespace) -> list[LedgerLine]:
+def _recorded(incident: Incident, options: argparse.Namespace) -> list[Finding]:
     """What the record has of an incident's claims on the releases that were asked for, when incidents are named."""
     if not options.incidents:
         return []

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from analysis.verdicts.document import ClaimText
+    from analysis.report.document import ClaimText
     from harness.model.findings import Finding
 
 OPTION = "--mqlab"
@@ -43,7 +43,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Read which runs are asked for. Raises UsageError: one has not been analysed, or stands behind a space."""
     if not (runs := config.getoption("mqlab")):
         return
-    from analysis.verdicts.document import DATA_PATH
+    from analysis.ledger.runs import FINDINGS
+    from analysis.report.document import PAGE_DATA
     from harness.rundir.own_files import own_file
 
     if OPTION in (*config.invocation_params.args, *shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))):
@@ -52,13 +53,13 @@ def pytest_configure(config: pytest.Config) -> None:
             "settings there that somebody else may have written"
         )
     for run in runs:
-        if own_file(Path(run), *DATA_PATH.parts) is None:
+        if any(own_file(Path(run), *file.parts) is None for file in (FINDINGS, PAGE_DATA)):
             raise pytest.UsageError(
                 f"{OPTION}={run}: no analysed run is there; judge it first with mqlab analyze {run}"
             )
     if config.args_source is not config.ArgsSource.ARGS:
         config.args = []
-    config.stash[DOCUMENTS] = tuple(dict.fromkeys(Path(run).resolve() / DATA_PATH for run in runs))
+    config.stash[DOCUMENTS] = tuple(dict.fromkeys(Path(run).resolve() / FINDINGS for run in runs))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -78,7 +79,7 @@ class RunFile(pytest.File):
 
     def collect(self) -> Iterator[IncidentClaims]:
         """One collector for each incident. Raises CollectError: it cannot be read, or has no findings."""
-        from analysis.verdicts.document import load_report_data
+        from analysis.report.document import load_report_data
         from harness.errors import LabError
 
         try:

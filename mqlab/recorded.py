@@ -5,9 +5,10 @@ from functools import lru_cache
 from pathlib import Path
 
 import scenarios
-from analysis.ledger.lines import LEDGER, LedgerLine, load_lines
-from analysis.ledger.runs import RecordedTrial
+from analysis.ledger.lines import LEDGER, load_lines
+from analysis.ledger.runs import CountedTrial
 from harness.model.experiment import experiment_hash
+from harness.model.findings import Finding
 from harness.model.verdicts import VerdictKind
 from harness.releases.jars import jars_sha256, recorded_releases
 from harness.rundir.manifest import FREEZE
@@ -15,19 +16,19 @@ from harness.rundir.manifest import FREEZE
 FOLDER_OF_RECORD = Path(scenarios.__file__).parent / "record"
 
 
-def committed_ledger() -> list[LedgerLine]:
+def committed_ledger() -> list[Finding]:
     """Every line. Raises LedgerError."""
     path = Path(scenarios.__file__).with_name(LEDGER)
     return [*_read(path, path.stat().st_mtime_ns if path.exists() else 0)]
 
 
 @lru_cache(maxsize=1)
-def _read(path: Path, _changed_ns: int) -> Sequence[LedgerLine]:
+def _read(path: Path, _changed_ns: int) -> Sequence[Finding]:
     """Once for all that a process asks, until another ledger is written: 5 MB take a third of a second."""
     return load_lines(path)
 
 
-def measured_on_defaults(ledger: Sequence[LedgerLine]) -> list[LedgerLine]:
+def measured_on_defaults(ledger: Sequence[Finding]) -> list[Finding]:
     """The lines of local processes, stalled in the JVM where they are stalled, that have a verdict or at least a figure."""
     return [
         line
@@ -38,12 +39,12 @@ def measured_on_defaults(ledger: Sequence[LedgerLine]) -> list[LedgerLine]:
     ]
 
 
-def decided_on_defaults(ledger: Sequence[LedgerLine]) -> list[LedgerLine]:
+def decided_on_defaults(ledger: Sequence[Finding]) -> list[Finding]:
     """Those of them that are confirmed or refuted."""
     return [line for line in measured_on_defaults(ledger) if line.verdict is not VerdictKind.UNDECIDED]
 
 
-def experiment_now(trial: RecordedTrial) -> str:
+def experiment_now(trial: CountedTrial) -> str:
     """The hash that a trial of that cell would have today; empty where its incident, its arm or its release is gone."""
     scenario = next((one for one in scenarios.ALL if one.name == trial.incident), None)
     arm = next((one for one in scenario.arms if one.name == trial.arm), None) if scenario else None

@@ -26,7 +26,7 @@ from mqlab.resume import difference, rules_of
 from mqlab.trust import files_of_run, listed, options_of, own_names, read_answered, unanswered
 
 if TYPE_CHECKING:
-    from analysis.verdicts.document import ReportData
+    from analysis.report.document import ReportData
 
 SAID_BY_IT = (
     "arm", "backend", "broker_conf", "client_release", "image", "injection", "param", "release", "seed", "set", "topology",
@@ -131,7 +131,7 @@ def _compare(now: Path, then: Path, options: argparse.Namespace) -> int:
 
 
 def _report_of(run: Path) -> ReportData:
-    from analysis.verdicts.document import load_report_data
+    from analysis.report.document import load_report_data
 
     return load_report_data(run)
 

@@ -169,9 +169,9 @@ def _judge(path: Path, chosen: Scenario, options: argparse.Namespace, java: Java
             advice=f"What was recorded is in {path}.",
         )
     from analysis.ledger import agreement
+    from analysis.report.document import load_report_data
     from analysis.report.one_trial import trial_lines
     from analysis.report.terminal import summary_lines
-    from analysis.verdicts.document import load_report_data
 
     findings = analyse(path, [chosen], options, java, console)
     data = load_report_data(path)

@@ -10,10 +10,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 import scenarios
-from analysis.ledger.lines import LedgerLine, ordered
+from analysis.ledger.lines import ordered
 from analysis.ledger.recompute import ExperimentOf, recompute
 from analysis.ledger.record import Record, read_record
 from harness.backends.abilities import LOCAL
+from harness.model.findings import Finding
 from harness.model.scenario import Scenario
 from harness.paths import PACKAGES
 from harness.rundir.files import replace_file
@@ -68,7 +69,7 @@ def compared(record: Record, of: Sequence[Scenario], experiment_of: ExperimentOf
     return tried_by_both(paired(first, other))
 
 
-def _judged(record: Record, of: Sequence[Scenario], experiment_of: ExperimentOf, *, is_first: bool) -> list[LedgerLine]:
+def _judged(record: Record, of: Sequence[Scenario], experiment_of: ExperimentOf, *, is_first: bool) -> list[Finding]:
     """By the runs of some seeds alone, of incidents that have runs of both."""
     several = {name for name, seeds in seeds_of(record).items() if _is_both(seeds)}
     runs = tuple(
@@ -95,7 +96,7 @@ def _is_both(seeds: set[tuple[str, int]]) -> bool:
     return len({seed == FIRST_SEED for _, seed in seeds}) > 1
 
 
-def document(lines: Sequence[LedgerLine], both: Sequence[Compared]) -> str:
+def document(lines: Sequence[Finding], both: Sequence[Compared]) -> str:
     """Its text; ``both`` is what was ``compared``."""
     tried = [line for line in lines if line.backend == LOCAL and line.trials]
     other = rows_of_differing(both, BECAUSE)
@@ -108,7 +109,7 @@ def document(lines: Sequence[LedgerLine], both: Sequence[Compared]) -> str:
     return head + (DIFFER + "".join(other) if other else "") + LACKING + "".join(_rows(tried, both))
 
 
-def _rows(lines: Sequence[LedgerLine], both: Sequence[Compared]) -> Iterator[str]:
+def _rows(lines: Sequence[Finding], both: Sequence[Compared]) -> Iterator[str]:
     """A row for each incident and the releases on which the same of it lacks trials of the other seeds."""
     of_both = defaultdict(set)
     for line, one in paired(lines, {one.line.cell(): one.line for one in both}.values()):

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from analysis.ledger.markdown import between_markers
 from analysis.ledger.record import Record, read_record
 from analysis.ledger.runs import RecordedRun
+from analysis.report.document import Distribution, Table
 from analysis.report.send_matrix import tables_in_brief
-from analysis.verdicts.document import Distribution, Table
 from analysis.verdicts.evidence import unit_of
 from harness.paths import PACKAGES
 from harness.rundir.files import replace_file

@@ -200,13 +200,13 @@ class Rounds:
 
     def look(self, run: Path) -> SweepResult:
         """What the first deployments of each point come to, up to the number that is wanted."""
-        from analysis.ledger.runs import LINES, read_lines
+        from analysis.ledger.runs import FINDINGS, read_lines
         from analysis.report.sweep import SweepResult, of_release
 
         directory = read_run_directory(run)
         self._check_clients(directory)
         complete = {trial.trial for trial in directory.trials if trial.status == "complete"}
-        lines = run / LINES
+        lines = run / FINDINGS
         if not lines.is_file() or not complete <= {
             one.trial for one in read_lines(lines).trials if one.status == "complete"
         }:

@@ -15,8 +15,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from analysis.report.document import load_report_data
 from analysis.report.story import told
-from analysis.verdicts.document import load_report_data
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED, EXIT_USAGE, ClientError, UsageError
 from harness.generator.load_run import LOAD
 from harness.model.verdicts import VerdictKind

@@ -10,11 +10,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import scenarios
 from analysis.ledger.absent import never_run
 from analysis.ledger.lacking import lacking
-from analysis.ledger.lines import LedgerLine, ordered
+from analysis.ledger.lines import ordered
 from analysis.verdicts.order import natural_key
 from harness.backends.abilities import COMPOSE, LOCAL
 from harness.faults.injections import injections_of
 from harness.host.facts import Host
+from harness.model.findings import Finding
 from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
@@ -58,7 +59,7 @@ Cell = tuple[str, str, str, str]
 """Incident, backend, claim and release."""
 
 
-def document(lines: Sequence[LedgerLine], incidents: Sequence[Scenario] = scenarios.ALL) -> str:
+def document(lines: Sequence[Finding], incidents: Sequence[Scenario] = scenarios.ALL) -> str:
     """Its text."""
     undecided = [line for line in ordered(lines) if line.verdict is VerdictKind.UNDECIDED]
     measured = [line for line in undecided if line.trials]
@@ -88,7 +89,7 @@ def document(lines: Sequence[LedgerLine], incidents: Sequence[Scenario] = scenar
     )
 
 
-def _in_containers(lines: Iterable[LedgerLine], incidents: Iterable[Scenario]) -> list[Scenario]:
+def _in_containers(lines: Iterable[Finding], incidents: Iterable[Scenario]) -> list[Scenario]:
     """Those of which some verdict was recorded in containers."""
     names = {line.incident for line in lines if line.backend == COMPOSE}
     return [scenario for scenario in incidents if scenario.name in names]
@@ -119,7 +120,7 @@ def _minutes(scenario: Scenario, releases: Sequence[str]) -> str:
     return f"{make_plan(request, TWO_CORES).seconds / 60:.0f}"
 
 
-def _made_in_several_ways(lines: Iterable[LedgerLine]) -> frozenset[str]:
+def _made_in_several_ways(lines: Iterable[Finding]) -> frozenset[str]:
     """The claims that have lines of several injections on one release, of which one may be decided and another not."""
     made: dict[tuple[str, str, str], set[str]] = {}
     for line in lines:
@@ -127,7 +128,7 @@ def _made_in_several_ways(lines: Iterable[LedgerLine]) -> frozenset[str]:
     return frozenset(claim for (claim, _, _), ways in made.items() if len(ways) > 1)
 
 
-def _measured(lines: Iterable[LedgerLine], several: Collection[str]) -> Iterator[str]:
+def _measured(lines: Iterable[Finding], several: Collection[str]) -> Iterator[str]:
     """A row for a part of a claim and what it lacks, with the releases on which it does; of ``several`` the injection is named."""
     found: dict[tuple[str, str, str, str], list[str]] = {}
     for line in lines:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from analysis.ledger.lines import LedgerLine, LedgerPart
 from analysis.ledger.record import Record, Summary, read_record
 from analysis.verdicts.numbers import estimate
 from analysis.verdicts.order import natural_key
+from harness.model.findings import Finding, PartResult
 from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
 from harness.rundir.files import replace_file
@@ -62,7 +62,7 @@ BECAUSE: Mapping[str, str] = {
 """Why a verdict is another one where trials of today's rule are recorded, by what the rules ask; ``(freeze)`` is of that alone."""
 
 
-def document(then: Iterable[Summary], lines: Sequence[LedgerLine]) -> str:
+def document(then: Iterable[Summary], lines: Sequence[Finding]) -> str:
     """Its text."""
     pairs = [(one, _now(one, lines)) for one in then if one.run == RUN]
     pairs.sort(key=lambda pair: (natural_key(pair[0].claim), natural_key(pair[0].release), pair[0].injection))
@@ -71,7 +71,7 @@ def document(then: Iterable[Summary], lines: Sequence[LedgerLine]) -> str:
     return head + "".join(_row(one, line) for one, line in other)
 
 
-def _now(one: Summary, lines: Iterable[LedgerLine]) -> LedgerLine:
+def _now(one: Summary, lines: Iterable[Finding]) -> Finding:
     """That of local processes; what makes a fault may have a further name by now, but a freeze is one."""
     (line,) = (
         line
@@ -82,7 +82,7 @@ def _now(one: Summary, lines: Iterable[LedgerLine]) -> LedgerLine:
     return line
 
 
-def _row(one: Summary, line: LedgerLine) -> str:
+def _row(one: Summary, line: Finding) -> str:
     name = f"{one.claim} (freeze)" if one.injection == FREEZE else one.claim
     before = ", and what was seen before refutes it" if line.verdict is VerdictKind.REFUTED else ""
     untried = [part.name for part in line.parts if not part.tries]
@@ -99,11 +99,11 @@ def _verdict(verdict: VerdictKind, reason: str) -> str:
     return f"{verdict} ({reason})" if reason else str(verdict)
 
 
-def _estimate(part: LedgerPart) -> str:
+def _estimate(part: PartResult) -> str:
     return f"{part.name} {estimate(part.estimate, part.low, part.high, part.unit)}"
 
 
-def _found(parts: Sequence[LedgerPart]) -> Iterator[str]:
+def _found(parts: Sequence[PartResult]) -> Iterator[str]:
     shown = [part for part in parts if part.verdict is not VerdictKind.CONFIRMED] or parts
     for number, part in enumerate(shown):
         yield f"{'; ' if number else ': '}{part.name} {part.words}"

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import scenarios
-from analysis.ledger.lines import CarriedLine, LedgerLine, LedgerPart, decode_line, lines_text, ordered
+from analysis.ledger.lines import decode_line, lines_text, ordered
 from harness.faults.injections import USUAL_INJECTION, injections_of
 from harness.host.facts import host_of_plan
+from harness.model.findings import CarriedFinding, Finding, PartResult
 from harness.model.rules import Claim
 from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
@@ -42,7 +43,7 @@ SAME, OTHER, LEANS_SAME, LEANS_OTHER, NOTHING = (
 def draw(releases: Sequence[str], *, seed: int, count: int, minutes: float) -> list[Cell]:
     """The cells, of incidents that are drawn until the minutes are used up, as many minutes for each release."""
     lots = random.Random(seed)
-    drawn: list[CarriedLine] = []
+    drawn: list[CarriedFinding] = []
     for release in releases:
         found = {one.name: one for one in on_releases(scenarios.ALL, (release,))}
         lines = [
@@ -90,7 +91,7 @@ class Cell:
     parts: tuple[tuple[str, str, VerdictKind], ...]
 
 
-def _cell(line: CarriedLine) -> Cell:
+def _cell(line: CarriedFinding) -> Cell:
     decided = (part for part in line.parts if part.verdict is not VerdictKind.UNDECIDED and part.role == "claim")
     return Cell(
         release=line.release, claim=line.claim, injection=line.injection, incident=line.incident,
@@ -99,7 +100,7 @@ def _cell(line: CarriedLine) -> Cell:
     )  # fmt: skip
 
 
-def compared(cell: Cell, measured: LedgerLine | None) -> str:
+def compared(cell: Cell, measured: Finding | None) -> str:
     """Whether a run found what was carried over; where it decided nothing, what its deployments lean to."""
     if measured is None:
         return NOTHING
@@ -111,7 +112,7 @@ def compared(cell: Cell, measured: LedgerLine | None) -> str:
     return NOTHING if not leans else LEANS_SAME if all(leans) else LEANS_OTHER
 
 
-def _side(part: LedgerPart) -> VerdictKind:
+def _side(part: PartResult) -> VerdictKind:
     """A part's verdict, else where more of its deployments are."""
     if part.verdict is not VerdictKind.UNDECIDED or not part.deployments:
         return part.verdict
@@ -119,12 +120,12 @@ def _side(part: LedgerPart) -> VerdictKind:
     return VerdictKind.CONFIRMED if right > wrong else VerdictKind.REFUTED if wrong > right else VerdictKind.UNDECIDED
 
 
-def measured_in(runs: Iterable[Path]) -> dict[tuple[str, str, str], LedgerLine]:
+def measured_in(runs: Iterable[Path]) -> dict[tuple[str, str, str], Finding]:
     """What runs found, by claim, release and injection; of several the one that decided, else the last."""
-    found: dict[tuple[str, str, str], LedgerLine] = {}
+    found: dict[tuple[str, str, str], Finding] = {}
     for run in runs:
         for document in json.loads((run / "ledger.json").read_text("utf-8"))["findings"]:
-            line = decode_line(LedgerLine, document, str(run))
+            line = decode_line(Finding, document, str(run))
             key = (line.claim, line.release, line.injection)
             if key not in found or line.verdict is not VerdictKind.UNDECIDED:
                 found[key] = line

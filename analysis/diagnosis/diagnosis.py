@@ -13,8 +13,8 @@ from analysis.diagnosis.rules import RULES
 from analysis.diagnosis.rules.events_alone import shown_alone
 from analysis.diagnosis.skew import Skew, skews
 from analysis.diagnosis.zones import settle_zones
-from analysis.ledger.lines import LedgerLine
 from harness.errors import ConfigurationError
+from harness.model.findings import Finding
 from harness.model.incident import Incident
 from harness.model.verdicts import VerdictKind
 
@@ -107,7 +107,7 @@ class Diagnosis:
 def diagnose(
     paths: Iterable[Path],
     incidents: Sequence[Incident],
-    ledger: Sequence[LedgerLine],
+    ledger: Sequence[Finding],
     *,
     releases: Sequence[str] = (),
     offset_s: float | None = None,
@@ -135,7 +135,7 @@ def read_logs(files: Sequence[ToRead], offset_s: float | None = None) -> Logs:
 def diagnosis_of(
     logs: Logs,
     incidents: Sequence[Incident],
-    ledger: Sequence[LedgerLine],
+    ledger: Sequence[Finding],
     releases: Sequence[str] = (),
 ) -> Diagnosis:
     """What logs that were read show."""
@@ -172,7 +172,7 @@ def _releases(files: Sequence[ReadFile], known: Sequence[str]) -> tuple[str, ...
     return tuple(release for release in known if f"{release[0]}.x" in families)
 
 
-def _diagnosed(found: Found, incident: Incident, ledger: Sequence[LedgerLine], releases: Sequence[str]) -> Diagnosed:
+def _diagnosed(found: Found, incident: Incident, ledger: Sequence[Finding], releases: Sequence[str]) -> Diagnosed:
     cures = tuple(
         Cure(claim=line.claim, release=line.release, verdict=line.status, says=line.says, summary=line.summary)
         for claim in (incident.cures if not found.advice else ())

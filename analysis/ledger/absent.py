@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from analysis.ledger.lines import LedgerLine
+from harness.model.findings import Finding
 from harness.model.rules import Claim
 from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
@@ -26,7 +26,7 @@ PACKAGE = re.compile(r"\b(?:[a-z]\w*\.)+(?=[A-Z])")
 """What stands before a class's own name."""
 
 
-def not_applicable(lines: Sequence[LedgerLine], scenarios: Iterable[Scenario], releases: Sequence[str]) -> Reasons:
+def not_applicable(lines: Sequence[Finding], scenarios: Iterable[Scenario], releases: Sequence[str]) -> Reasons:
     """Each reason names a class: the one that lacks a setting, or where the code says that the failure is not there.
 
     A failure counts as absent where it was measured so and the code had led one to expect it. One that nobody measured, or that
@@ -54,7 +54,7 @@ def _reason(scenario: Scenario, claim: Claim, release: str, claims: Mapping[str,
 
 
 def never_run(
-    lines: Sequence[LedgerLine], scenarios: Iterable[Scenario], releases: Sequence[str], backend: str = "local"
+    lines: Sequence[Finding], scenarios: Iterable[Scenario], releases: Sequence[str], backend: str = "local"
 ) -> Iterator[tuple[str, str, str]]:
     """Incident, claim and release of which the ledger has no line, though a run of the incident on the release would measure it."""
     there = {(line.claim, line.release) for line in lines if line.backend == backend}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
+import dataclasses
 from pathlib import Path
 
 from analysis.ledger.journal import Entry, append, read_journal
-from analysis.ledger.runs import LINES, RecordedRun, read_lines
+from analysis.ledger.lines import as_recorded, ordered
+from analysis.ledger.runs import FINDINGS, RecordedRun, read_lines, write_lines
 from harness.errors import LedgerError
 from harness.rundir.manifest import RESUMED, USER_SETTING, Manifest, read_manifest
 from harness.rundir.writing import RunWriter
@@ -31,11 +32,11 @@ def add(record: Path, run_dir: Path, at: str) -> RecordedRun:
     if manifest.run in {entry.about for entry in journal.of("recorded")}:
         raise LedgerError(f"{run_dir}: run {manifest.run} is recorded already")
     again = f"mqlab analyze {run_dir}"
-    if not (run_dir / LINES).exists():
+    if not (run_dir / FINDINGS).exists():
         raise LedgerError(f"{run_dir} was not analysed", advice=again)
     # Its lock: nobody writes it any more, however it ended.
     with RunWriter.open(run_dir):
-        run = read_lines(run_dir / LINES)
+        run = read_lines(run_dir / FINDINGS)
     if run.run != manifest.run or not run.analysis_commit:
         raise LedgerError(f"{run_dir} was analysed by code that is no commit's", advice=f"Commit, then {again}")
     if run.status != manifest.status:
@@ -43,7 +44,7 @@ def add(record: Path, run_dir: Path, at: str) -> RecordedRun:
     if nameless := [trial.trial for trial in run.trials if not trial.experiment]:
         raise LedgerError(f"{run_dir}: trial {nameless[0]} has no experiment's hash: an earlier version made it")
     name = f"{manifest.run}.jsonl"
-    shutil.copyfile(run_dir / LINES, record / name)
+    write_lines(record / name, dataclasses.replace(run, findings=tuple(ordered(map(as_recorded, run.findings)))))
     append(record, Entry(kind="recorded", about=manifest.run, at=at, commit=run.analysis_commit), [name])
     return run
 

@@ -7,12 +7,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from analysis.ledger.lines import Figure, LedgerLine, LedgerPart
 from analysis.verdicts.claims import without_lack
 from analysis.verdicts.evidence import cell_of, unit_of
 from analysis.verdicts.numbers import quantity
 from analysis.verdicts.order import natural_key
-from harness.model.findings import Finding, MeasureSummary, PartResult
+from harness.model.findings import Figure, Finding, PartResult
 from harness.model.rules import BY_SIDES, Kind, Role
 from harness.model.verdicts import Reason, VerdictKind
 
@@ -61,13 +60,13 @@ class Agreement:
     words: str
 
 
-def agreements(findings: Sequence[Finding], record: Sequence[LedgerLine]) -> list[Agreement]:
+def agreements(findings: Sequence[Finding], record: Sequence[Finding]) -> list[Agreement]:
     """One for each finding, in the order of the claims."""
     found = [_agreement(one, _line_of(one, record)) for one in findings]
     return sorted(found, key=lambda one: (natural_key(one.claim), natural_key(one.release), one.injection))
 
 
-def _line_of(finding: Finding, record: Sequence[LedgerLine]) -> LedgerLine | None:
+def _line_of(finding: Finding, record: Sequence[Finding]) -> Finding | None:
     """Of the same injection, or of the one recorded list of injections that this run made a part of: arms may be left out."""
     of_claim = [
         line
@@ -95,7 +94,7 @@ def left_out(findings: Sequence[Finding]) -> list[str]:
     return [f"Not tried, since a quick run leaves their arms out: {', '.join(names)}."] if names else []
 
 
-def beside_record(findings: Sequence[Finding], record: Sequence[LedgerLine]) -> list[Finding]:
+def beside_record(findings: Sequence[Finding], record: Sequence[Finding]) -> list[Finding]:
     """The findings as a short run shows them: how each stands to the record, in place of what it lacks for a verdict.
 
     Those of an incident that is not recorded, such as a user's own, keep their reasons where they were tried.
@@ -104,7 +103,7 @@ def beside_record(findings: Sequence[Finding], record: Sequence[LedgerLine]) -> 
     return [_beside(one, record) if one.incident in recorded or not _was_tried(one) else one for one in findings]
 
 
-def with_recorded_verdicts(findings: Sequence[Finding], record: Sequence[LedgerLine]) -> list[Finding]:
+def with_recorded_verdicts(findings: Sequence[Finding], record: Sequence[Finding]) -> list[Finding]:
     """Those that ``beside_record`` gave, with the record's verdict where this run's own is none and does not differ from it."""
     return [
         dataclasses.replace(one, verdict=line.verdict)
@@ -114,7 +113,7 @@ def with_recorded_verdicts(findings: Sequence[Finding], record: Sequence[LedgerL
     ]
 
 
-def _beside(finding: Finding, record: Sequence[LedgerLine]) -> Finding:
+def _beside(finding: Finding, record: Sequence[Finding]) -> Finding:
     standing, said = NOT_TRIED, MEANINGS[NOT_TRIED]
     if _was_tried(finding):
         found = _agreement(finding, _line_of(finding, record))
@@ -154,7 +153,7 @@ def first_words(what: str, release: str, found: Sequence[Agreement]) -> str:
     return f"{what} on {release} differs from the record in {len(differ)} of {len(found)} findings: {'; '.join(named)}"
 
 
-def _agreement(finding: Finding, line: LedgerLine | None) -> Agreement:
+def _agreement(finding: Finding, line: Finding | None) -> Agreement:
     def said(standing: Standing, words: str) -> Agreement:
         return Agreement(
             claim=finding.claim, release=finding.release, injection=finding.injection, standing=standing, words=words
@@ -188,7 +187,7 @@ class _Compared:
     words: str
 
 
-def _unseen(finding: Finding, line: LedgerLine, compared: Collection[str]) -> list[str]:
+def _unseen(finding: Finding, line: Finding, compared: Collection[str]) -> list[str]:
     """The parts that decide the recorded verdict and were not measured here.
 
     Every part of a claim decides that it is confirmed, one that is refuted that it is not; a control decides nothing. Of a rule
@@ -208,7 +207,7 @@ def _unseen(finding: Finding, line: LedgerLine, compared: Collection[str]) -> li
 # --- part by part, where the record was judged by the same rule -----------------------------------------------------------
 
 
-def _parts(finding: Finding, line: LedgerLine) -> Iterator[_Compared]:
+def _parts(finding: Finding, line: Finding) -> Iterator[_Compared]:
     if not line.rule_hash or line.rule_hash != finding.rule_hash:
         return
     recorded = {part.name: part for part in line.parts}
@@ -224,29 +223,29 @@ def _parts(finding: Finding, line: LedgerLine) -> Iterator[_Compared]:
         )
 
 
-def _same_side(part: PartResult, known: LedgerPart) -> bool:
-    if part.estimate is None or known.estimate is None:
+def _same_side(part: PartResult, known: PartResult) -> bool:
+    if part.estimate is None or known.estimate is None or part.bound is None:
         return False
     here, there = part.estimate - part.bound, known.estimate - part.bound
     return here * there > 0 or min(known.values, default=here) <= part.estimate <= max(known.values, default=here)
 
 
-def _as_often(part: PartResult, known: LedgerPart) -> Standing:
+def _as_often(part: PartResult, known: PartResult) -> Standing:
     """Seen in both or in neither; what the record saw now and then may well not be seen in a few tries."""
     if part.kind in (Kind.FACT, Kind.JAR):
         return Standing.AGREES if part.estimate == known.estimate else Standing.DIFFERS
     if bool(part.events) == bool(known.events):
         return Standing.AGREES
-    is_likely = not part.events and (1 - (known.estimate or 0.0)) ** part.tries >= UNLIKELY
+    is_likely = not part.events and (1 - (known.estimate or 0.0)) ** (part.tries or 0) >= UNLIKELY
     return Standing.TOO_FEW if is_likely else Standing.DIFFERS
 
 
 # --- figure by figure, where only figures were recorded -------------------------------------------------------------------
 
 
-def _figures(finding: Finding, line: LedgerLine) -> Iterator[_Compared]:
+def _figures(finding: Finding, line: Finding) -> Iterator[_Compared]:
     recorded = {(one.name, one.arm, cell_of(one.params)): one for one in line.figures}
-    for measure in finding.measures:
+    for measure in finding.figures:
         known = recorded.get((measure.name, measure.arm, cell_of(measure.params)))
         if known is None or measure.p50 is None or known.p50 is None or known.min is None or known.max is None:
             continue
@@ -259,7 +258,7 @@ def _within(value: float, known: Figure) -> bool:
     return (known.min or 0.0) - wider <= value <= (known.max or 0.0) + wider
 
 
-def _both(measure: MeasureSummary, known: Figure) -> str:
+def _both(measure: Figure, known: Figure) -> str:
     unit = unit_of(measure.name)
     here, there = quantity(measure.p50, unit), quantity(known.p50, unit)
     return f"{measure.name} of {measure.arm}: {here}, recorded {there} ({quantity(known.min, unit)} to {quantity(known.max, unit)})"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from analysis.ledger.lines import LedgerLine
 from analysis.ledger.must_know import WIDTH
+from harness.model.findings import Finding
 from harness.model.verdicts import HOLDS_IN_PART, VerdictKind
 
 MARKERS = ("<!-- articles:begin -->", "<!-- articles:end -->")
@@ -30,7 +30,7 @@ CLAIMS = (
 WORDS: Mapping[str, str] = {VerdictKind.REFUTED: "is refuted on", HOLDS_IN_PART: "holds in part on"}
 
 
-def articles_wrong(lines: Sequence[LedgerLine], statuses: Mapping[str, Mapping[str, str]]) -> str:
+def articles_wrong(lines: Sequence[Finding], statuses: Mapping[str, Mapping[str, str]]) -> str:
     """A list item for each of these claims; ``statuses`` are by claim and release."""
     says = {line.claim: line.says for line in lines if line.article}
     items = []

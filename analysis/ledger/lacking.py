@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.ledger.lines import LedgerLine, LedgerPart
 from analysis.verdicts.events import clean_tries_needed, tries_needed
 from analysis.verdicts.sides import deployments_needed
+from harness.model.findings import Finding, PartResult
 from harness.model.rules import DEPLOYMENTS_MIN, Kind, Role
 from harness.model.verdicts import Reason, VerdictKind
 
@@ -20,7 +20,7 @@ NO_RUN_TELLS = {
 }
 
 
-def lacking(line: LedgerLine) -> Iterator[tuple[LedgerPart, str]]:
+def lacking(line: Finding) -> Iterator[tuple[PartResult, str]]:
     """Each part that keeps the line undecided, and what would decide it. None where nothing was measured at all."""
     if not line.trials:
         return
@@ -32,7 +32,7 @@ def lacking(line: LedgerLine) -> Iterator[tuple[LedgerPart, str]]:
             yield part, NO_RUN_TELLS[Reason.CONTROL_FAILED]
 
 
-def _lacks(part: LedgerPart, claim_parts: int) -> str:
+def _lacks(part: PartResult, claim_parts: int) -> str:
     """For one that is undecided."""
     reason, kind = Reason(part.reason), Kind(part.kind)
     tries, deployments = part.tries or 0, part.deployments or 0
@@ -50,12 +50,12 @@ def _lacks(part: LedgerPart, claim_parts: int) -> str:
     return NO_RUN_TELLS.get(reason, f"trials that count: {reason}")
 
 
-def _clean_tries(part: LedgerPart) -> int:
+def _clean_tries(part: PartResult) -> int:
     tries, seen = part.tries or 0, part.events or 0
     return clean_tries_needed(seen, max(tries, tries_needed(part.bound or 1.0)))
 
 
-def _on_one_side(part: LedgerPart, claim_parts: int) -> int:
+def _on_one_side(part: PartResult, claim_parts: int) -> int:
     """Further deployments that decide it the sooner of the two ways."""
     right, wrong, count = part.right or 0, part.wrong or 0, part.deployments or 0
     confirms = deployments_needed(count - right)

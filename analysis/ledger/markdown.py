@@ -8,17 +8,17 @@ from collections.abc import Iterable, Sequence
 
 from analysis.ledger.absent import NOT_RUN, Reasons, absence
 from analysis.ledger.journal import Journal
-from analysis.ledger.lines import FROM_RECORD, FROM_SUMMARY, LedgerLine
 from analysis.ledger.must_know import sentences
 from analysis.ledger.record import Record, Summary
 from analysis.verdicts.numbers import cell_label, interval, number, printable, quantity, shortened
 from analysis.verdicts.order import natural_key
 from analysis.verdicts.words import expectation, unlike
 from harness.errors import LedgerError
+from harness.model.findings import FROM_RECORD, FROM_SUMMARY, Finding
 from harness.model.verdicts import HOLDS_IN_PART, VerdictKind
 from harness.rundir.manifest import FREEZE
 
-Entries = dict[str, LedgerLine]
+Entries = dict[str, Finding]
 """By release."""
 
 FAMILIES = {
@@ -43,7 +43,7 @@ LEDGER_MD = "LEDGER.md"
 RUNS = "## Runs"
 
 
-def ledger_table(lines: Sequence[LedgerLine], reasons: Reasons | None = None, *, every: bool = False) -> str:
+def ledger_table(lines: Sequence[Finding], reasons: Reasons | None = None, *, every: bool = False) -> str:
     """One row a claim: what its source says (shortened), the verdict of each release, and the summarising sentence.
 
     A row is about the defaults: local processes, appends stalled in the JVM, the newest release's sentence. What other backends
@@ -89,7 +89,7 @@ def _compared(main: Entries, name: str, other: Entries) -> str:
     return f"{marks}: {'; '.join(words)}"
 
 
-def ledger_document(lines: Sequence[LedgerLine]) -> str:
+def ledger_document(lines: Sequence[Finding]) -> str:
     """A run's ``ledger.md``: the table, then each claim with its expectation, numbers and evidence by release."""
     parts = [
         "# Ledger",
@@ -104,7 +104,7 @@ def ledger_document(lines: Sequence[LedgerLine]) -> str:
     return _document(parts)
 
 
-def ledger_index(lines: Sequence[LedgerLine], record: Record, reasons: Reasons | None = None) -> str:
+def ledger_index(lines: Sequence[Finding], record: Record, reasons: Reasons | None = None) -> str:
     """The record's ``LEDGER.md``: a table for each family, what refutes, earlier verdicts that differ, and the runs."""
     parts = [
         "# Ledger",
@@ -136,7 +136,7 @@ def ledger_index(lines: Sequence[LedgerLine], record: Record, reasons: Reasons |
     return _document([*parts, *_events(record), *_earlier(lines), *_runs(record.journal, record.summaries)])
 
 
-def families_table(lines: Sequence[LedgerLine]) -> str:
+def families_table(lines: Sequence[Finding]) -> str:
     """The README's: one row a family with the claims that each release confirms, confirms in part, refutes and leaves undecided, on
     the defaults' backend; below it what of each an operator must know."""
     releases = sorted({line.release for line in lines}, key=natural_key)
@@ -155,18 +155,18 @@ def families_table(lines: Sequence[LedgerLine]) -> str:
     return "\n".join([*rows, "", *sentences(main, families, releases)])
 
 
-def on_defaults(lines: Sequence[LedgerLine]) -> dict[str, dict[str, VerdictKind]]:
+def on_defaults(lines: Sequence[Finding]) -> dict[str, dict[str, VerdictKind]]:
     """Verdicts by claim and release: of the local backend, and stalled in the JVM, where there are several."""
     return {claim: {release: line.verdict for release, line in of.items()} for claim, of in _default_lines(lines)}
 
 
-def statuses_on_defaults(lines: Sequence[LedgerLine]) -> dict[str, dict[str, str]]:
+def statuses_on_defaults(lines: Sequence[Finding]) -> dict[str, dict[str, str]]:
     """The same, with what holds in part."""
     return {claim: {release: line.status for release, line in of.items()} for claim, of in _default_lines(lines)}
 
 
-def _default_lines(lines: Sequence[LedgerLine]) -> Iterable[tuple[str, dict[str, LedgerLine]]]:
-    found: dict[str, dict[str, LedgerLine]] = {}
+def _default_lines(lines: Sequence[Finding]) -> Iterable[tuple[str, dict[str, Finding]]]:
+    found: dict[str, dict[str, Finding]] = {}
     for line in lines:
         of = found.setdefault(line.claim, {})
         if _is_default(line) >= _is_default(of.get(line.release, line)):
@@ -174,7 +174,7 @@ def _default_lines(lines: Sequence[LedgerLine]) -> Iterable[tuple[str, dict[str,
     return found.items()
 
 
-def _is_default(line: LedgerLine) -> tuple[bool, bool]:
+def _is_default(line: Finding) -> tuple[bool, bool]:
     return line.backend == "local", line.injection != FREEZE
 
 
@@ -182,9 +182,9 @@ def _title(family: str) -> str:
     return FAMILIES.get(family, family.lower())
 
 
-def _families(lines: Iterable[LedgerLine]) -> dict[str, list[LedgerLine]]:
+def _families(lines: Iterable[Finding]) -> dict[str, list[Finding]]:
     """In the order of the list above, others after them."""
-    found: dict[str, list[LedgerLine]] = {family: [] for family in FAMILIES}
+    found: dict[str, list[Finding]] = {family: [] for family in FAMILIES}
     for line in lines:
         found.setdefault(line.claim.partition("-")[0], []).append(line)
     return {family: of for family, of in found.items() if of}
@@ -206,7 +206,7 @@ def _seen(events: int | None, tries: int | None) -> str:
     return "" if tries is None else f"in some of {tries}" if events is None else f"{events} of {tries}"
 
 
-def _earlier(lines: Sequence[LedgerLine]) -> list[str]:
+def _earlier(lines: Sequence[Finding]) -> list[str]:
     """Earlier verdicts that are not the present one; all of them stand in the ledger's lines."""
     rows = [
         _row([line.claim, line.release, line.backend, _text(line.injection), str(one.verdict), str(line.verdict), one.run,
@@ -262,7 +262,7 @@ def between_markers(document: str, table: str, name: str, markers: tuple[str, st
     return f"{before}{begin}\n{table}\n{end}{after}"
 
 
-def _by_claim(lines: Sequence[LedgerLine]) -> dict[tuple[str, str], Entries]:
+def _by_claim(lines: Sequence[Finding]) -> dict[tuple[str, str], Entries]:
     """Lines by release, for each name and claim; the name has what tells lines of one claim and release apart."""
     backends = {line.backend for line in lines}
     cells: dict[tuple[str, str, str], set[str]] = {}
@@ -278,14 +278,14 @@ def _by_claim(lines: Sequence[LedgerLine]) -> dict[tuple[str, str], Entries]:
     return dict(sorted(rows.items(), key=lambda row: natural_key(row[0][0])))
 
 
-def _verdict(entry: LedgerLine) -> str:
+def _verdict(entry: Finding) -> str:
     words = f"**{entry.status}**" if entry.verdict is VerdictKind.REFUTED else entry.status
     if entry.verdict is VerdictKind.UNDECIDED:
         words += f" ({_text(entry.reason)})" if entry.reason else ""
     return f"{words}, {beside}" if (beside := unlike(entry)) else words
 
 
-def _sentences(entries: Sequence[LedgerLine], releases_total: int) -> str:
+def _sentences(entries: Sequence[Finding], releases_total: int) -> str:
     """One sentence where all releases share it, else one with its releases in front."""
     by_summary: dict[str, list[str]] = {}
     for entry in entries:
@@ -307,7 +307,7 @@ def _claim(name: str, entries: Entries) -> list[str]:
     return lines
 
 
-def _release(name: str, release: str, entry: LedgerLine) -> list[str]:
+def _release(name: str, release: str, entry: Finding) -> list[str]:
     lines = [
         f"### {_text(name)} on {_text(release)}: {_verdict(entry)}",
         "",

@@ -9,31 +9,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.ledger.kept_parts import asked_by
-from analysis.ledger.lines import (
-    FROM_RECORD,
-    FROM_RUN,
-    FROM_SUMMARY,
-    Earlier,
-    Figure,
-    LedgerEvidence,
-    LedgerLine,
-    ordered,
-    parts_of,
-)
+from analysis.ledger.lines import ordered
 from analysis.ledger.record import Record, RecordedEvent, Summary
-from analysis.ledger.runs import RecordedRun, RecordedTrial
-from analysis.verdicts.claims import summary as summary_of
-from analysis.verdicts.claims import verdict_of, without_lack
+from analysis.ledger.runs import CountedTrial, RecordedRun
+from analysis.verdicts.claims import judge, without_lack
 from analysis.verdicts.evidence import unit_of
 from analysis.verdicts.kinds import judge_part
 from analysis.verdicts.sentences import refuting
 from analysis.verdicts.settings import settings_of
 from analysis.verdicts.tries import Tries
+from harness.model.findings import FROM_RECORD, FROM_RUN, FROM_SUMMARY, Earlier, EvidenceLine, Figure, Finding
 from harness.model.rules import Claim, Kind, Part, Role
 from harness.model.scenario import Scenario
 from harness.model.verdicts import Reason, VerdictKind
 
-ExperimentOf = Callable[[RecordedTrial], str]
+ExperimentOf = Callable[[CountedTrial], str]
 """The hash that a trial of the same cell would have today; empty where there is no such cell any more."""
 
 
@@ -61,7 +51,7 @@ NO_INJECTION = "none"
 """What a run says of a claim of which it had trials without a fault alone, as one that was stopped."""
 
 
-def recompute(record: Record, scenarios: Sequence[Scenario], experiment_of: ExperimentOf) -> list[LedgerLine]:
+def recompute(record: Record, scenarios: Sequence[Scenario], experiment_of: ExperimentOf) -> list[Finding]:
     """A line for each claim, release, backend and injection that the record knows of.
 
     All trials of one experiment are pooled, whichever run they come from. Those of a run that began before the claim's rule
@@ -70,13 +60,13 @@ def recompute(record: Record, scenarios: Sequence[Scenario], experiment_of: Expe
     """
     chosen = {(trial.incident, trial.chosen_injection) for run in record.runs for trial in run.trials}
 
-    def cell_of(one: Summary | LedgerLine) -> Cell:
+    def cell_of(one: Finding) -> Cell:
         return one.release, one.backend, one.injection if (one.incident, one.injection) in chosen else ""
 
     told: dict[tuple[str, Cell], list[Summary]] = defaultdict(list)
     for one in record.summaries:
         told[one.claim, cell_of(one)].append(one)
-    lines: dict[tuple[str, Cell], LedgerLine] = {}
+    lines: dict[tuple[str, Cell], Finding] = {}
     of_scenario = {claim.id: (claim, scenario) for scenario in scenarios for claim in scenario.claims}
     for (claim_id, cell), given in told.items():
         claim = of_scenario[claim_id][0] if claim_id in of_scenario else None
@@ -96,11 +86,11 @@ def recompute(record: Record, scenarios: Sequence[Scenario], experiment_of: Expe
     return ordered(lines.values())
 
 
-def _summarised(given: Sequence[Summary], claim: Claim | None, events: Sequence[RecordedEvent]) -> LedgerLine:
+def _summarised(given: Sequence[Summary], claim: Claim | None, events: Sequence[RecordedEvent]) -> Finding:
     # What has no sentence was kept as figures alone, beside the ledger.
     *earlier, last = sorted(given, key=lambda one: (bool(one.summary), one.recorded, one.created))
-    same = {one.name: getattr(last, one.name) for one in dataclasses.fields(LedgerLine) if hasattr(last, one.name)}
-    return LedgerLine(
+    same = {one.name: getattr(last, one.name) for one in dataclasses.fields(Finding)}
+    return Finding(
         **{
             **same,
             "article": claim.article if claim else "",
@@ -108,12 +98,12 @@ def _summarised(given: Sequence[Summary], claim: Claim | None, events: Sequence[
             "basis": FROM_SUMMARY,
             "runs": (last.run,),
             "counterexamples": counterexamples(events, last.claim, last.release),
-            "earlier": tuple(one.earlier() for one in earlier),
+            "earlier": tuple(one.as_earlier() for one in earlier),
         }
     )
 
 
-def _found(finding: LedgerLine, before: LedgerLine | None, claim: Claim | None, record: Record) -> LedgerLine:
+def _found(finding: Finding, before: Finding | None, claim: Claim | None, record: Record) -> Finding:
     """A run's own finding; the one before it becomes an earlier one."""
     return dataclasses.replace(
         finding,
@@ -124,7 +114,7 @@ def _found(finding: LedgerLine, before: LedgerLine | None, claim: Claim | None, 
     )
 
 
-def _with_present(line: LedgerLine | None) -> tuple[Earlier, ...]:
+def _with_present(line: Finding | None) -> tuple[Earlier, ...]:
     if line is None:
         return ()
     present = Earlier(
@@ -139,7 +129,7 @@ class _Made:
     """A recorded trial in its run; ``is_of_today``: its experiment is the one that its cell would have now."""
 
     run: RecordedRun
-    trial: RecordedTrial
+    trial: CountedTrial
     is_of_today: bool
     rows: Sequence[Tries]
 
@@ -156,12 +146,12 @@ def _made(record: Record, experiment_of: ExperimentOf) -> dict[tuple[str, str, s
 
 
 def _judged(
-    line: LedgerLine,
+    line: Finding,
     claim: Claim,
     scenario: Scenario,
     record: Record,
     made: Mapping[tuple[str, str, str], Sequence[_Made]],
-) -> LedgerLine:
+) -> Finding:
     """By the rule of today, from all recorded trials of the line's cell; each part from those that it was fixed before."""
     arms = {quantity.arm for quantity in claim.quantities()}
     of_cell = [
@@ -179,14 +169,11 @@ def _judged(
     runs = {one.run.run: one.run for one in of_cell if counts(one, *decide)}
     failed = {name for run in runs.values() for name in run.failed}
     asking = {hashed: [one for one in of_cell if counts(one, hashed)] for hashed in decide}
-    judged = tuple(
-        judge_part(part, _with_pairs(part, _rows(asking[part.hash()])), claim.parts_by_sides, failed)
-        for part in claim.parts
-    )
+    tries = {part.hash(): _with_pairs(part, _rows(asking[part.hash()])) for part in claim.parts}
+    found = judge(claim, tries, failed, line.release)
     now = _rows(one for one in of_cell if counts(one, *decide))
     before = _rows(one for one in of_cell if not counts(one, *decide))
-    verdict, reason, decisive = verdict_of(judged)
-    summary = summary_of(claim, judged, verdict, reason, decisive)
+    verdict, reason, summary = found.verdict, found.reason, found.summary
     if not now:
         reason, summary = str(Reason.TOO_FEW_DEPLOYMENTS), f"Undecided (too few deployments): {NO_TRIAL}"
     notes = [f"{len(runs)} run" if len(runs) == 1 else f"replicated in {len(runs)} runs"] if runs else []
@@ -198,34 +185,34 @@ def _judged(
     if (against := _against(line, unasked, record.events)) and verdict is not VerdictKind.REFUTED:
         present = f"By its present rule: {without_lack(summary)}" if now else NO_TRIAL
         verdict, reason, summary = VerdictKind.REFUTED, "", f"Refuted by what was seen before: {against}. {present}"
-    expected = claim.expected.get(line.release)
     made_by = _made_by(scenario, [one.trial for one in of_cell if counts(one, *decide)])
     return dataclasses.replace(
-        line,
-        says=claim.says,
+        found,
+        incident=line.incident,
+        article=line.article,
+        backend=line.backend,
         injection=made_by or line.injection,
+        client=line.client,
         verdict=verdict,
         reason=reason,
         summary=summary,
-        expected=expected.verdict if expected else None,
-        expected_from_code=f"{expected.because} ({expected.source})" if expected else "",
-        rule_hash=claim.rule_hash(),
+        rule_commit=line.rule_commit,
         settings=settings_of(claim, scenario),
         basis=FROM_RECORD,
         runs=tuple(runs),
         trials=len({row.trial for row in now}),
         notes=tuple(notes),
-        parts=parts_of(judged),
         # Until trials are recorded, those that the earlier rule rested on: a short run can be compared with them.
         figures=_figures(claim, now) or line.figures,
         evidence=_shown_by(runs.values(), line, claim, verdict),
+        counterexamples=line.counterexamples,
         earlier=line.earlier if line.basis == FROM_RUN else _with_present(line),
     )
 
 
 def _shown_by(
-    runs: Iterable[RecordedRun], line: LedgerLine, claim: Claim, verdict: VerdictKind
-) -> tuple[LedgerEvidence, ...]:
+    runs: Iterable[RecordedRun], line: Finding, claim: Claim, verdict: VerdictKind
+) -> tuple[EvidenceLine, ...]:
     """Of the newest of its runs that found the same by the same rule: what it showed first. What is undecided rests on no line."""
     cell = (line.claim, line.release, line.backend, line.injection)
     for run in reversed([*runs]):
@@ -236,7 +223,7 @@ def _shown_by(
     return ()
 
 
-def _made_by(scenario: Scenario, trials: Sequence[RecordedTrial]) -> str:
+def _made_by(scenario: Scenario, trials: Sequence[CountedTrial]) -> str:
     """How the faults of trials were made, in the order of the incident's arms; empty where that was chosen, or there are none.
 
     The last run may have had some of a claim's arms alone.
@@ -252,7 +239,7 @@ def _rows(of: Iterable[_Made]) -> list[Tries]:
     return [row for one in of for row in one.rows]
 
 
-def _against(line: LedgerLine, unasked: Iterable[tuple[Part, list[Tries]]], events: Sequence[RecordedEvent]) -> str:
+def _against(line: Finding, unasked: Iterable[tuple[Part, list[Tries]]], events: Sequence[RecordedEvent]) -> str:
     """A verified counterexample of what was recorded before a part was as it is, in words; empty where there is none."""
     never = [(part, rows) for part, rows in unasked if part.kind is Kind.UNIVERSAL and part.role is Role.CLAIM]
     if not never:

@@ -8,52 +8,30 @@ from pathlib import Path
 from typing import TypeVar
 
 from analysis.ledger.journal import EntryKind, Journal, read_journal
-from analysis.ledger.lines import Earlier, Figure, LedgerEvidence, LedgerPart, read_values
+from analysis.ledger.lines import read_values
 from analysis.ledger.runs import RecordedRun, read_lines
-from harness.model.verdicts import VerdictKind
+from harness.model.findings import Earlier, Figure, Finding
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Summary:
+class Summary(Finding):
     """A verdict that was committed before its trials were: shown, and not in the odds of any verdict since.
 
     ``recorded`` is the day that it was committed and ``recorded_by`` the commit; ``because`` says why it was replaced by a
-    later one, where it was. ``rule_commit`` is the commit whose rule judged.
+    later one, where it was. ``rule_commit`` is the commit whose rule judged, ``others`` are figures by which no part was judged.
     """
 
-    claim: str
-    incident: str
-    release: str
-    backend: str
-    injection: str
-    client: str
     run: str
     created: str
     commit: str
-    rule_commit: str
     recorded: str
     recorded_by: str
-    expected: VerdictKind
-    expected_from_code: str
-    verdict: VerdictKind
-    reason: str
-    summary: str
-    trials: int
     because: str = ""
-    notes: tuple[str, ...] = ()
-    parts: tuple[LedgerPart, ...] = ()
-    figures: tuple[Figure, ...] = ()
     others: tuple[Figure, ...] = ()
-    """Figures by which no part of the claim was judged."""
-    evidence: tuple[LedgerEvidence, ...] = ()
 
-    def cell(self) -> tuple[str, str, str, str]:
-        """As a ledger's line has it."""
-        return (self.claim, self.release, self.backend, self.injection)
-
-    def earlier(self) -> Earlier:
+    def as_earlier(self) -> Earlier:
         """What a ledger's line says of it."""
         return Earlier(
             run=self.run, created=self.created, commit=self.commit, verdict=self.verdict, reason=self.reason,

@@ -1,30 +1,25 @@
-"""What the record keeps of a run: a line for the run, one for each trial whatever became of it, one for each finding.
+"""A run's findings: a line for the run, one for each trial whatever became of it, one for each finding.
 
-The analysis leaves these lines in the run's own folder; ``mqlab ledger --add`` takes them as they are.
+The analysis leaves these lines in the run's own folder, where reports read them; the record keeps them, too.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from analysis.ledger.journal import json_line
-from analysis.ledger.lines import LedgerLine, decode_line, plain, read_documents
+from analysis.ledger.lines import decode_line, plain, read_documents
 from analysis.verdicts.losses import LostStep
-from analysis.verdicts.order import natural_key
 from analysis.verdicts.tries import Tries, Try
 from harness.model.cells import Parameters, canonical
+from harness.model.findings import Finding
 from harness.rundir.files import replace_file
 from harness.rundir.manifest import HostRecord, Manifest
 
-if TYPE_CHECKING:
-    from analysis.evidence.trials import TrialFacts
-    from analysis.verdicts.evidence import TrialValidity
-
-LINES = Path("analysis") / "record.jsonl"
+FINDINGS = Path("analysis") / "findings.jsonl"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +32,7 @@ class RecordedValues:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordedTrial:
+class CountedTrial:
     """One trial, also a failed, a noisy and a repeated one. ``experiment`` is the hash of what decided what happened in it.
 
     ``lost`` names each acknowledged message that a rolling upgrade lost; it is empty where none was, and null where that is not
@@ -64,12 +59,20 @@ class RecordedTrial:
     exclusions: tuple[str, ...] = ()
     """Why it does not count, in words. Runs recorded before ``notes`` were have what is told of a trial among them."""
     notes: tuple[str, ...] = ()
+    """What else is notable of it, whether it counts or not."""
     hiccup_ms: float = 0.0
+    waited_share: float | None = None
+    """Of the time that its threads could run, how much they waited for a core; the noise probe, which sleeps, sees none of it."""
     asked_ms: float | None = None
     achieved_ms: float | None = None
     no_effect: str | None = None
     values: tuple[RecordedValues, ...] = ()
     lost: tuple[LostStep, ...] | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether a verdict can rest on it."""
+        return not self.exclusions
 
     @property
     def cell_name(self) -> str:
@@ -117,64 +120,15 @@ class RecordedRun:
     rules: Mapping[str, str]
     experiments: Mapping[str, str] = field(default_factory=dict)
     failed: Mapping[str, str] = field(default_factory=dict)
-    trials: tuple[RecordedTrial, ...] = ()
-    findings: tuple[LedgerLine, ...] = ()
-
-
-def recorded_trials(
-    facts: Sequence[TrialFacts],
-    validity: Iterable[TrialValidity],
-    tries: Iterable[Tries],
-    lost: Mapping[str, tuple[LostStep, ...]],
-) -> tuple[RecordedTrial, ...]:
-    """A line's content for each trial of a run; ``lost`` is by trial."""
-    judged = {item.trial: item for item in validity}
-    values: dict[str, list[RecordedValues]] = {}
-    for row in tries:
-        named = [dataclasses.replace(one, name=_short(one.name, row.deployment, row.trial)) for one in row.tries]
-        tried = tuple(sorted(named, key=lambda one: natural_key(one.name)))
-        one = RecordedValues(measure=row.measure, params=row.params, tries=tried)
-        values.setdefault(row.trial, []).append(one)
-    return tuple(
-        _trial(item, judged[name], values.get(name, ()), lost.get(name))
-        for item in facts
-        for name in [item.trial.trial]
-    )
-
-
-def _short(name: str, *around: str) -> str:
-    """Of ``d1/t1/g0`` what its line does not say already."""
-    for said in around:
-        name = name.removeprefix(said).removeprefix("/")
-    return name
-
-
-def _trial(
-    facts: TrialFacts, judged: TrialValidity, values: Sequence[RecordedValues], lost: tuple[LostStep, ...] | None
-) -> RecordedTrial:
-    trial = facts.trial
-    same = {one.name: getattr(trial, one.name) for one in dataclasses.fields(RecordedTrial) if hasattr(trial, one.name)}
-    return RecordedTrial(
-        **same,
-        cell=trial.params,
-        superseded=bool(trial.superseded_by),
-        discarded=str(judged.discarded or ""),
-        exclusions=judged.why_not(),
-        notes=judged.told(),
-        hiccup_ms=judged.hiccup_ms_max or 0.0,
-        asked_ms=facts.asked_ms,
-        achieved_ms=facts.achieved_ms,
-        no_effect=facts.no_effect,
-        values=tuple(values),
-        lost=lost,
-    )
+    trials: tuple[CountedTrial, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 def recorded_run(
     manifest: Manifest,
-    trials: Sequence[RecordedTrial],
+    trials: Sequence[CountedTrial],
     failed: Mapping[str, str],
-    findings: Sequence[LedgerLine],
+    findings: Sequence[Finding],
     analysis_commit: str,
 ) -> RecordedRun:
     """All that the record keeps of a run."""
@@ -207,14 +161,14 @@ def read_lines(path: Path) -> RecordedRun:
     documents = read_documents(path)
     head, *others = documents or [{}]
     run = decode_line(RecordedRun, head, f"{path}:1")
-    trials: list[RecordedTrial] = []
-    findings: list[LedgerLine] = []
+    trials: list[CountedTrial] = []
+    findings: list[Finding] = []
     for number, document in enumerate(others, start=2):
         place = f"{path}:{number}"
         if isinstance(document, dict) and "trial" in document:
-            trials.append(decode_line(RecordedTrial, document, place))
+            trials.append(decode_line(CountedTrial, document, place))
         else:
-            findings.append(decode_line(LedgerLine, document, place))
+            findings.append(decode_line(Finding, document, place))
     return dataclasses.replace(run, trials=tuple(trials), findings=tuple(findings))
 
 

@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.evidence.records import ANALYSIS_FOLDER, Records
+from analysis.evidence.records import Records
 from analysis.evidence.trials import TrialFacts
+from analysis.ledger.counted import counted_trial
+from analysis.ledger.runs import FINDINGS, recorded_run, write_lines
 from analysis.load.ending import Ending
 from analysis.load.faults import FaultOnLoad
 from analysis.load.judged import JudgedLoad
@@ -17,8 +19,8 @@ from analysis.load.properties import SAYS, Property
 from analysis.logs.lines import FileCount
 from analysis.report import collect
 from analysis.report.collect import REPORT_SCHEMA
+from analysis.report.document import LOAD, PAGE_DATA, Series, Table
 from analysis.report.write import write_page as write_html
-from analysis.verdicts.document import LOAD, Series, Table
 from analysis.verdicts.excerpts import with_excerpts
 from analysis.verdicts.numbers import number, quantity
 from harness.model.findings import EvidenceLine, Finding
@@ -91,28 +93,25 @@ def write_page(
 ) -> None:
     """Write the report's data, report.html and junit.xml, as for incidents."""
     found = [_finding(item, run, facts) for item in judged.properties]
-    trial = {name: getattr(facts.trial, name) for name in ("trial", "arm", "params", "release", "deployment")}
+    words = (judged.ending.words,) if judged.ending.words else ()
+    is_reached = judged.ending.is_reached
+    trial = dataclasses.replace(
+        counted_trial(facts),
+        notes=words if is_reached else (),
+        exclusions=() if is_reached else words or (judged.ending.why,),
+    )
+    write_lines(run.path / FINDINGS, recorded_run(run.manifest, (trial,), {}, found, ""))
     collect.write_json(
-        run.path / ANALYSIS_FOLDER / "report_data.json",
+        run.path / PAGE_DATA,
         {
             "schema": REPORT_SCHEMA,
             "manifest": dataclasses.asdict(dataclasses.replace(run.manifest, notes=judged.notes)),
-            "findings": [dataclasses.asdict(one) for one in found],
             "claims": {
                 item.claim: {"says": says, "reading": reading, "article": "", "incident": LOAD}
                 for item in judged.properties
                 for says, reading in [SAYS[item.name]]
             },
             "incidents": {LOAD: {"title": TITLE, "summary": _summary(judged.ending)}},
-            "trials": [
-                {
-                    **trial,
-                    "incident": LOAD,
-                    "valid": judged.ending.is_reached,
-                    "reasons": [judged.ending.words] if judged.ending.words else [],
-                    "hiccup_ms_max": facts.hiccup_ms_max,
-                }
-            ],
             "series": [] if series is None else [dataclasses.asdict(series)],
             "tables": {LOAD: [dataclasses.asdict(table) for table in _tables(run, judged, facts)]},
             "logs": collect.logs_json(counts),
@@ -135,17 +134,14 @@ def _finding(item: Property, run: RunDirectory, facts: TrialFacts) -> Finding:
         backend=trial.backend,
         client=trial.client,
         injection=trial.injection,
-        rule_commit=manifest.commit,
-        rule_hash="",
-        validity=(),
-        expected=VerdictKind.CONFIRMED,
-        expected_from_code="What every load is to show.",
         verdict=item.verdict,
         reason=str(Reason.MISSING_EVIDENCE) if item.verdict is VerdictKind.UNDECIDED else "",
         summary=item.words,
+        expected=VerdictKind.CONFIRMED,
+        expected_from_code="What every load is to show.",
+        rule_commit=manifest.commit,
+        runs=(manifest.run,),
         trials=1,
-        parts=(),
-        measures=(),
         evidence=evidence,
     )
     # A count of nothing has no line to cite.

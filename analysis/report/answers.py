@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.ledger.lines import LedgerLine
-from analysis.verdicts.document import ReportData
+from analysis.report.document import ReportData
 from analysis.verdicts.numbers import parameter, quantity
 from analysis.verdicts.order import natural_key
 from analysis.verdicts.words import in_order, is_mismatch
@@ -69,7 +68,7 @@ class IncidentAnswer:
     """Those of the table, which the picture shows."""
 
 
-def answers(data: ReportData, record: Sequence[LedgerLine]) -> tuple[IncidentAnswer, ...]:
+def answers(data: ReportData, record: Sequence[Finding]) -> tuple[IncidentAnswer, ...]:
     """Of each incident of the run whose analysis handed on what to show, in the run's order; ``data`` has the page's verdicts."""
     return tuple(
         _answer(name, text.shown, data, record)
@@ -78,7 +77,7 @@ def answers(data: ReportData, record: Sequence[LedgerLine]) -> tuple[IncidentAns
     )
 
 
-def _answer(name: str, shown: Shown, data: ReportData, record: Sequence[LedgerLine]) -> IncidentAnswer:
+def _answer(name: str, shown: Shown, data: ReportData, record: Sequence[Finding]) -> IncidentAnswer:
     text = data.incidents[name]
     findings = [one for one in in_order(data.findings) if one.incident == name]
     here = _seen(shown, findings)
@@ -131,14 +130,14 @@ def _by_claim(findings: Iterable[Finding], says: Mapping[str, str]) -> list[Told
 def _seen(shown: Shown, findings: Iterable[Finding]) -> Values:
     found: dict[tuple[str, str, ParameterValue], Median] = {}
     for finding in findings:
-        for one in finding.measures:
+        for one in finding.figures:
             if one.name == shown.measure and one.p50 is not None and _fits(shown, one.params):
                 median = Median(value=one.p50, unit=one.unit, deployments=0)
                 found[finding.release, one.arm, one.params.get(shown.across, "")] = median
     return found
 
 
-def _recorded(shown: Shown, lines: Iterable[LedgerLine]) -> Values:
+def _recorded(shown: Shown, lines: Iterable[Finding]) -> Values:
     """Where several lines have a figure of a cell, that of the most deployments."""
     found: dict[tuple[str, str, ParameterValue], Median] = {}
     for line in lines:

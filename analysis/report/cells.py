@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.verdicts.document import ReportData, Series, TrialNote
+from analysis.report.document import ReportData
 from analysis.verdicts.numbers import cell_label
 from harness.model.cells import ParameterValue
 
@@ -28,12 +28,12 @@ class CellLabels:
     @classmethod
     def of(cls, data: ReportData, incident: str) -> CellLabels:
         """Labels for the cells of one incident."""
-        sources: Sequence[TrialNote | Series] = (*data.trials, *data.series)
+        cells = [one.cell for one in data.trials if one.incident == incident]
+        cells += [one.params for one in data.series if one.incident == incident]
         values: dict[str, set[ParameterValue]] = {}
-        for source in sources:
-            if source.incident == incident:
-                for name, value in without_empty_stall(source.params).items():
-                    values.setdefault(name, set()).add(value)
+        for cell in cells:
+            for name, value in without_empty_stall(cell).items():
+                values.setdefault(name, set()).add(value)
         # A stall is always named, even where there is one only: it tells a cell from the baseline, which has none.
         shared = {name: next(iter(seen)) for name, seen in values.items() if len(seen) == 1 and name != "stall_ms"}
         return cls(shared=shared)

@@ -12,10 +12,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.ledger.lines import LedgerLine, LedgerPart, in_order
+from analysis.ledger.lines import in_order
 from analysis.verdicts.numbers import number
 from analysis.verdicts.order import natural_key
 from harness.errors import LedgerError
+from harness.model.findings import Finding, PartResult
 from harness.model.verdicts import VerdictKind
 
 MOVED_SHARE = 0.1
@@ -94,7 +95,7 @@ _Entry = tuple[str, str, str]
 """Claim, backend and injection."""
 
 
-def changes(lines: Sequence[LedgerLine], before: str, after: str) -> Changes:
+def changes(lines: Sequence[Finding], before: str, after: str) -> Changes:
     """Compare two releases by a ledger's lines. Raises LedgerError for a release that it knows nothing of."""
     known = sorted({line.release for line in lines}, key=natural_key)
     for release in (before, after):
@@ -132,12 +133,12 @@ def changes(lines: Sequence[LedgerLine], before: str, after: str) -> Changes:
     )
 
 
-def of_release(lines: Sequence[LedgerLine], release: str) -> dict[_Entry, LedgerLine]:
+def of_release(lines: Sequence[Finding], release: str) -> dict[_Entry, Finding]:
     """A release's lines by claim, backend and injections, which each line lists in the order of its own trials."""
     return {(line.claim, line.backend, in_order(line.injection)): line for line in lines if line.release == release}
 
 
-def _figures(old: Mapping[_Entry, LedgerLine], new: Mapping[_Entry, LedgerLine]) -> list[FigureChange]:
+def _figures(old: Mapping[_Entry, Finding], new: Mapping[_Entry, Finding]) -> list[FigureChange]:
     """The largest change first."""
     found = []
     for entry, finding in old.items():
@@ -159,7 +160,7 @@ def _figures(old: Mapping[_Entry, LedgerLine], new: Mapping[_Entry, LedgerLine])
     return sorted(found, key=lambda one: -abs(math.log(one.factor)) if one.factor else -math.inf)
 
 
-def has_moved(before: LedgerPart, after: LedgerPart) -> bool:
+def has_moved(before: PartResult, after: PartResult) -> bool:
     """Whether the number of a part differs beyond what chance explains, and by more than a tenth."""
     if before.kind != after.kind or before.estimate is None or after.estimate is None:
         return False
@@ -175,7 +176,7 @@ def has_moved(before: LedgerPart, after: LedgerPart) -> bool:
     return new_low > old_high or new_high < old_low
 
 
-def _factor(before: LedgerPart, after: LedgerPart) -> float | None:
+def _factor(before: PartResult, after: PartResult) -> float | None:
     if not before.estimate or not after.estimate or before.estimate * after.estimate < 0:
         return None
     return after.estimate / before.estimate

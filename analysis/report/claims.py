@@ -8,12 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from analysis.ledger.runs import CountedTrial
 from analysis.report import injections
-from analysis.verdicts.document import ClaimText, ReportData, TrialNote
+from analysis.report.document import ClaimText, ReportData
 from analysis.verdicts.numbers import cell_key, cell_label, estimate, interval, is_share, number, quantity
 from analysis.verdicts.order import arm_key
 from analysis.verdicts.words import expectation, in_order, releases_of
-from harness.model.findings import Finding, MeasureSummary, PartResult
+from harness.model.findings import Figure, Finding, PartResult
 
 _Words = TypeVar("_Words")
 
@@ -115,16 +116,20 @@ def _claim(data: ReportData, claim: str, findings: Sequence[Finding], difference
         article="",
         incident=findings[0].incident,
     )
+    text = data.claims.get(claim, absent)
     columns = releases_of(findings)
     measures = _measures(findings, columns)
     return ClaimView(
         id=claim,
-        text=data.claims.get(claim, absent),
+        text=text,
         findings=tuple(findings),
         expected=_by_words(((expectation(one), one.expected_from_code), one.release) for one in findings),
         injections=differences,
         notes=_notes(data, findings),
-        parts=tuple(_part(name, findings) for name in dict.fromkeys(p.name for f in findings for p in f.parts)),
+        parts=tuple(
+            _part(name, findings, text.why.get(name, ""))
+            for name in dict.fromkeys(part.name for one in findings for part in one.parts)
+        ),
         columns=tuple(columns),
         measures=measures,
         measures_open=len(measures) <= ROWS_OPEN_MAX,
@@ -136,7 +141,7 @@ def _notes(data: ReportData, findings: Sequence[Finding]) -> Mapping[str, list[s
     told = []
     for finding in findings:
         trials = [t for t in data.trials if t.incident == finding.incident and t.release == finding.release]
-        told += [(text, finding.release) for text in dict.fromkeys((*finding.validity, *not_counted(trials)))]
+        told += [(text, finding.release) for text in dict.fromkeys((*finding.notes, *not_counted(trials)))]
     return _by_words(told)
 
 
@@ -147,13 +152,13 @@ def _by_words(told: Iterable[tuple[_Words, str]]) -> dict[_Words, list[str]]:
     return releases
 
 
-def not_counted(trials: Sequence[TrialNote]) -> tuple[str, ...]:
+def not_counted(trials: Sequence[CountedTrial]) -> tuple[str, ...]:
     """Why trials did not count, each reason once for an arm, with the number of its trials."""
-    reasons = [(one.arm, "; ".join(one.reasons) or "no reason was recorded") for one in trials if not one.valid]
+    reasons = [(one.arm, "; ".join(one.exclusions)) for one in trials if not one.counts]
     return _by_arm(reasons, "did not count: ")
 
 
-def notable(trials: Sequence[TrialNote]) -> tuple[str, ...]:
+def notable(trials: Sequence[CountedTrial]) -> tuple[str, ...]:
     """What is notable of trials whether they count or not, told as why others do not count."""
     return _by_arm([(one.arm, "; ".join(one.notes)) for one in trials if one.notes], "")
 
@@ -168,9 +173,10 @@ def _by_arm(told: Sequence[tuple[str, str]], what: str) -> tuple[str, ...]:
 # --- parts ------------------------------------------------------------------------------------------------------------
 
 
-def _part(name: str, findings: Sequence[Finding]) -> PartView:
+def _part(name: str, findings: Sequence[Finding], why: str) -> PartView:
     results = [(f.release, part) for f in findings for part in f.parts if part.name == name]
     sample = results[0][1]
+    bound = sample.bound or 0.0
     axis = _Axis.over(
         [value for _, part in results for value in (part.low, part.high, part.estimate, part.bound)],
         limit=1.0 if is_share(sample.unit) else math.inf,
@@ -178,10 +184,10 @@ def _part(name: str, findings: Sequence[Finding]) -> PartView:
     relation = "at least" if sample.relation == ">=" else "at most"
     return PartView(
         name=name,
-        rule=f"{relation} {quantity(sample.bound, sample.unit)}",
-        why=sample.why,
+        rule=f"{relation} {quantity(bound, sample.unit)}",
+        why=why,
         marks=tuple(_mark(release, part, axis) for release, part in results),
-        bound_at=axis.at(sample.bound),
+        bound_at=axis.at(bound),
         holds_right=sample.relation == ">=",
         axis_low=quantity(axis.low, sample.unit, short=True),
         axis_high=quantity(axis.high, sample.unit, short=True),
@@ -242,8 +248,8 @@ class _Axis:
 
 
 def _measures(findings: Sequence[Finding], columns: Sequence[str]) -> tuple[MeasureRow, ...]:
-    rows: dict[tuple[str, str, str], dict[str, MeasureSummary]] = {}
-    listed = [(finding.release, measure) for finding in findings for measure in finding.measures]
+    rows: dict[tuple[str, str, str], dict[str, Figure]] = {}
+    listed = [(finding.release, measure) for finding in findings for measure in finding.figures]
     for release, measure in sorted(
         listed, key=lambda item: (item[1].name, cell_key(item[1].params), arm_key(item[1].arm))
     ):
@@ -259,13 +265,13 @@ def _measures(findings: Sequence[Finding], columns: Sequence[str]) -> tuple[Meas
     )
 
 
-def _measure(measure: MeasureSummary | None) -> MeasureCell | None:
+def _measure(measure: Figure | None) -> MeasureCell | None:
     if measure is None:
         return None
-    counts = f"{number(measure.n)} values of {number(measure.independent)} units"
+    counts = f"{number(measure.n or measure.tries)} values of {number(measure.tries)} tries"
     if measure.censored:
         counts += f", {number(measure.censored)} at least"
-    elif measure.max is not None and measure.n > 1:
+    elif measure.max is not None and (measure.n or 0) > 1:
         counts += f", max {quantity(measure.max, measure.unit)}"
     return MeasureCell(
         text=quantity(measure.p50, measure.unit),

@@ -1,4 +1,4 @@
-"""``RUN/analysis/findings.json`` and ``report_data.json``: all that the report needs, without Spark."""
+"""``RUN/analysis/page.json``: all that the report draws beside the findings, without Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from analysis.report.cells import Json
 from analysis.verdicts.evidence import TrialValidity, cell_of, unit_of
 from analysis.verdicts.numbers import finite
 from analysis.verdicts.observations import Observation
-from harness.model.findings import Finding
 from harness.model.scenario import Scenario
 from harness.rundir.files import replace_file
 
@@ -30,7 +29,7 @@ SERIES_MAX = 150
 """At a hundred bins each, these stay below two megabytes of the page."""
 
 REPORT_SCHEMA = 1
-"""Of report_data.json and findings.json."""
+"""Of page.json."""
 
 _BEFORE_S, _AFTER_S = 30.0, 180.0
 _BIN_MS_CONSUMPTION, _BIN_MS_SENDS = 1_000, 100
@@ -41,37 +40,7 @@ def write_json(path: Path, value: Json) -> None:
     replace_file(path, json.dumps(finite(value), ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def findings_json(findings: Sequence[Finding]) -> Json:
-    """The findings as JSON values, under a schema number."""
-    return {"schema": REPORT_SCHEMA, "findings": [dataclasses.asdict(item) for item in findings]}
-
-
-# --- trials, claims, logs ---------------------------------------------------------------------------------------------
-
-
-def trials_json(facts: Sequence[TrialFacts], validity: Sequence[TrialValidity]) -> Json:
-    """Every trial with whether it counts, why not, and what else is told of it."""
-    known = {item.trial: item for item in validity}
-    return [
-        {
-            **_of(item.trial, "trial", "incident", "arm", "params", "release", "deployment"),
-            "injection": item.trial.chosen_injection,
-            "valid": judged.counts(),
-            "reasons": judged.why_not(),
-            "notes": judged.told(),
-            "hiccup_ms_max": item.hiccup_ms_max,
-            "waited_share": _waited_share(item.trial.took),
-        }
-        for item in facts
-        for judged in [known[item.trial.trial]]
-    ]
-
-
-def _waited_share(took: Mapping[str, float]) -> float | None:
-    """Of the time that threads of its nodes and clients could run, the share that they waited for a core."""
-    if "wait_s" not in took or not took["wait_s"] + took["cpu_s"]:
-        return None
-    return round(took["wait_s"] / (took["wait_s"] + took["cpu_s"]), 3)
+# --- claims, logs -----------------------------------------------------------------------------------------------------
 
 
 def _of(item: object, *names: str) -> dict[str, Any]:
@@ -79,9 +48,13 @@ def _of(item: object, *names: str) -> dict[str, Any]:
 
 
 def claims_json(scenarios: Sequence[Scenario]) -> Json:
-    """What each claim says and how it is read."""
+    """What each claim says, how it is read, and why its parts have the bounds that they have."""
     return {
-        claim.id: {**_of(claim, "says", "reading", "article"), "incident": scenario.name}
+        claim.id: {
+            **_of(claim, "says", "reading", "article"),
+            "incident": scenario.name,
+            "why": {part.name: part.because for part in claim.parts},
+        }
         for scenario in scenarios
         for claim in scenario.claims
     }

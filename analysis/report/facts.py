@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from analysis.ledger.runs import CountedTrial
+from analysis.report.document import ReportData
 from analysis.report.injections import by_injection
-from analysis.verdicts.document import ReportData, TrialNote
 from analysis.verdicts.numbers import NARROW_SPACE, number, parameter
 from analysis.verdicts.order import natural_key
 from harness.rundir.integrity import UNVOUCHED
@@ -38,7 +39,9 @@ def warnings(data: ReportData) -> tuple[str, ...]:
         found.append("This run has no findings. Nothing was confirmed, and nothing was refuted.")
     if manifest.incidents == ("load",):
         # A load has one trial, which says better than the run how far it came.
-        found += [f"{reason[:1].upper()}{reason[1:]}." for trial in data.trials for reason in trial.reasons]
+        found += [
+            f"{reason[:1].upper()}{reason[1:]}." for one in data.trials for reason in (*one.exclusions, *one.notes)
+        ]
     elif manifest.status != "complete":
         found.append(f"This run is {manifest.status}, not complete. What follows rests on the trials that were made.")
     if manifest.budget == "quick":
@@ -55,7 +58,7 @@ def evidence_told(notes: Sequence[str]) -> list[str]:
     damage = [note for note in notes if note.startswith(DAMAGED)]
     told = damage[:DAMAGE_MAX]
     if more := len(damage) - len(told):
-        told.append(f"{DAMAGED}{number(more)} more files and folders, which report_data.json names")
+        told.append(f"{DAMAGED}{number(more)} more files and folders, which analysis/page.json names")
     if damage:
         told.append(WHAT_TO_DO)
     return [*told, *(note for note in notes if note == UNVOUCHED)]
@@ -86,23 +89,23 @@ def facts(data: ReportData) -> tuple[Fact, ...]:
 def counted(data: ReportData) -> str:
     """How many of the trials count, in words."""
     trials = by_injection(data).trials
-    valid = sum(trial.valid for trial in trials)
-    return f"{number(valid)} of {number(len(trials))} trials count"
+    counting = sum(trial.counts for trial in trials)
+    return f"{number(counting)} of {number(len(trials))} trials count"
 
 
 def _gibibytes(size: int | None) -> str:
     return "" if size is None else f"{number(size / 2**30)}{NARROW_SPACE}GiB"
 
 
-def _budget(trials: tuple[TrialNote, ...]) -> str:
+def _budget(trials: tuple[CountedTrial, ...]) -> str:
     """The numbers behind the budget's name: trials, how many counted, and how many a cell has."""
     if not trials:
         return ""
     cells = Counter(
-        (trial.incident, trial.release, trial.arm, *(parameter(k, trial.params[k]) for k in sorted(trial.params)))
+        (trial.incident, trial.release, trial.arm, *(parameter(k, trial.cell[k]) for k in sorted(trial.cell)))
         for trial in trials
     )
-    valid = sum(trial.valid for trial in trials)
+    valid = sum(trial.counts for trial in trials)
     fewest, most = min(cells.values()), max(cells.values())
     each = str(fewest) if fewest == most else f"{fewest} to {most}"
     return f"{number(len(trials))} trials, {number(valid)} counted; {each} in each of {number(len(cells))} cells"

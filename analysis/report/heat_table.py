@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.report.cells import CellLabels
-from analysis.verdicts.document import ReportData
+from analysis.report.document import ReportData
 from analysis.verdicts.numbers import Quantiles, cell_key, number, quantiles
 from analysis.verdicts.order import arm_key, natural_key
 from harness.model.rocketmq import BUSY_KEYWORDS

@@ -22,10 +22,11 @@ import jinja2
 from markupsafe import Markup
 
 from analysis.ledger.agreement import MEANINGS, agreements, beside_record, tried, with_recorded_verdicts
-from analysis.ledger.lines import LedgerLine
+from analysis.ledger.runs import CountedTrial
 from analysis.report import claims
 from analysis.report.answers import answers
 from analysis.report.cells import CellLabels
+from analysis.report.document import IncidentText, ReportData, Table
 from analysis.report.facts import counted, facts, warnings
 from analysis.report.heat_table import HeatTable, rejections
 from analysis.report.injections import by_injection, told_apart
@@ -34,7 +35,6 @@ from analysis.report.stack import Stack, stack
 from analysis.report.strips import Strips, strips
 from analysis.report.timeline import Timeline, timeline
 from analysis.report.todo import differs_between_releases, todos, was_tried
-from analysis.verdicts.document import IncidentText, ReportData, Table, TrialNote
 from analysis.verdicts.numbers import finite, number, printable, quantity, shortened
 from analysis.verdicts.order import arm_key, natural_key
 from analysis.verdicts.words import (
@@ -102,7 +102,7 @@ class IncidentView:
     trials: tuple[TrialRow, ...]
 
 
-def render(data: ReportData, record: Sequence[LedgerLine] = ()) -> str:
+def render(data: ReportData, record: Sequence[Finding] = ()) -> str:
     """The whole page as text. The same data give the same bytes. A short run is compared with the ``record``."""
     manifest = data.manifest
     is_short = manifest.budget == "quick"
@@ -114,7 +114,7 @@ def render(data: ReportData, record: Sequence[LedgerLine] = ()) -> str:
     shown = answers(data, record)
     names = sorted({*manifest.incidents, *(finding.incident for finding in data.findings)})
     releases = sorted({*manifest.releases, *(finding.release for finding in data.findings)}, key=natural_key)
-    carries = dict.fromkeys(note for finding in in_order(data.findings) for note in finding.validity)
+    carries = dict.fromkeys(note for finding in in_order(data.findings) for note in finding.notes)
     incidents = [_incident(data, name) for name in names]
     plots = any(incident.timeline or incident.stack or incident.strips for incident in incidents)
     plotly, sha256 = _plotly()
@@ -271,7 +271,7 @@ def _incident(data: ReportData, name: str) -> IncidentView:
 
 
 def _trials(data: ReportData, incident: str) -> tuple[TrialRow, ...]:
-    groups: dict[tuple[str, str], list[TrialNote]] = {}
+    groups: dict[tuple[str, str], list[CountedTrial]] = {}
     for trial in data.trials:
         if trial.incident == incident:
             groups.setdefault((trial.release, trial.arm), []).append(trial)
@@ -279,14 +279,14 @@ def _trials(data: ReportData, incident: str) -> tuple[TrialRow, ...]:
     for (release, arm), trials in sorted(
         groups.items(), key=lambda item: (natural_key(item[0][0]), arm_key(item[0][1]))
     ):
-        hiccups = [trial.hiccup_ms_max for trial in trials if trial.valid and trial.hiccup_ms_max is not None]
-        waited = [trial.waited_share for trial in trials if trial.valid and trial.waited_share is not None]
+        hiccups = [trial.hiccup_ms for trial in trials if trial.counts and trial.hiccup_ms]
+        waited = [trial.waited_share for trial in trials if trial.counts and trial.waited_share is not None]
         rows.append(
             TrialRow(
                 release=release,
                 arm=arm,
                 planned=len(trials),
-                valid=sum(trial.valid for trial in trials),
+                valid=sum(trial.counts for trial in trials),
                 deployments=len({trial.deployment for trial in trials}),
                 hiccup=quantity(max(hiccups), "ms") if hiccups else "",
                 waited=f"{100 * max(waited):.0f} %" if waited else "",

@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from analysis.verdicts.document import Distribution, ReportData, Series, TrialNote
+from analysis.report.document import Distribution, ReportData, Series
 from analysis.verdicts.numbers import estimate
 from analysis.verdicts.order import natural_key
 from harness.model.findings import Finding, PartResult
 
-_OfRelease = TypeVar("_OfRelease", Finding, TrialNote, Series, Distribution)
+_OfRelease = TypeVar("_OfRelease", Finding, Series, Distribution)
 
 
 def told_apart(findings: Iterable[Finding]) -> frozenset[str]:
@@ -41,10 +41,14 @@ def by_injection(data: ReportData) -> ReportData:
             for item in items
         )
 
+    trials = tuple(
+        dataclasses.replace(one, release=f"{one.release} {one.chosen_injection}") if one.incident in apart else one
+        for one in data.trials
+    )
     return dataclasses.replace(
         data,
         findings=told(data.findings),
-        trials=told(data.trials),
+        trials=trials,
         series=told(data.series),
         distributions=told(data.distributions),
     )

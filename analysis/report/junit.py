@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 
 from analysis.report.claims import not_counted, notable
+from analysis.report.document import ClaimText, ReportData
 from analysis.report.injections import claim_name, told_apart
 from analysis.report.story import evidence, plain, story
-from analysis.verdicts.document import ClaimText, ReportData
 from analysis.verdicts.numbers import cell_label, printable
 from analysis.verdicts.order import natural_key
 from analysis.verdicts.words import expectation, in_order, is_mismatch
@@ -61,7 +61,7 @@ def _suite(data: ReportData, incident: str, release: str, findings: Sequence[Fin
         suite.append(_case(finding, claim_name(finding, apart), data.claims.get(finding.claim)))
     of = [one for one in data.trials if (one.incident, one.release) == (incident, release)]
     if of:
-        counting = f"{sum(one.valid for one in of)} of {len(of)} trials count"
+        counting = f"{sum(one.counts for one in of)} of {len(of)} trials count"
         out = ElementTree.SubElement(suite, "system-out")
         out.text = _xml("\n".join((counting, *not_counted(of), *notable(of))))
     return suite
@@ -91,11 +91,11 @@ def _numbers(finding: Finding) -> dict[str, str]:
             properties[f"part.{part.name}.{name}"] = plain(getattr(part, name))
         properties[f"part.{part.name}.unit"] = part.unit
         properties[f"part.{part.name}.verdict"] = str(part.verdict)
-    for measure in finding.measures:
+    for measure in finding.figures:
         cell = f" ({cell_label(measure.params)})" if measure.params else ""
         properties[f"measure.{measure.name}.{measure.arm}{cell}"] = (
             f"p50={plain(measure.p50)} p90={plain(measure.p90)} p99={plain(measure.p99)} "
-            f"n={measure.n} independent={measure.independent} censored={measure.censored} unit={measure.unit}"
+            f"n={measure.n} independent={measure.tries} censored={measure.censored} unit={measure.unit}"
         )
     return properties
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from analysis.evidence.trials import TrialFacts
-from analysis.verdicts.document import Table
+from analysis.report.document import Table
 from analysis.verdicts.numbers import number
 from harness.rundir.reading import RunDirectory
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from analysis.verdicts.document import Table
+from analysis.report.document import Table
 from analysis.verdicts.losses import LostMessage, LostRange, LostStep
 from analysis.verdicts.numbers import MISSING, number
 from harness.rundir.files import replace_file

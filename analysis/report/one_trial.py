@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
-from analysis.verdicts.document import Distribution, ReportData
+from analysis.report.document import Distribution, ReportData
 from analysis.verdicts.numbers import cell_label, number, printable, quantity
 from harness.model.cells import ParameterValue
 from harness.model.measures import MEASURES
@@ -15,16 +15,16 @@ VALUES_SHOWN = 8
 
 def trial_lines(data: ReportData) -> Iterator[str]:
     """Each trial with whether it counts, why not, and what else is notable; beneath the one that does all of its measures."""
-    for note in data.trials:
-        cell = f": {cell_label(note.params)}" if note.params else ""
-        counts = "counts" if note.valid else f"does not count: {', '.join(note.reasons)}"
-        told = f" ({', '.join(note.notes)})" if note.notes else ""
-        yield printable(f"{note.incident}, {note.arm} on {note.release}{cell}; the trial {counts}{told}")
-        of_arm = [one for one in data.distributions if note.valid and one.arm == note.arm]
+    for trial in data.trials:
+        cell = f": {cell_label(trial.cell)}" if trial.cell else ""
+        counts = "counts" if trial.counts else f"does not count: {', '.join(trial.exclusions)}"
+        told = f" ({', '.join(trial.notes)})" if trial.notes else ""
+        yield printable(f"{trial.incident}, {trial.arm} on {trial.release}{cell}; the trial {counts}{told}")
+        of_arm = [one for one in data.distributions if trial.counts and one.arm == trial.arm]
         of_arm.sort(key=lambda one: (one.measure, cell_label(one.params)))
         for measure, found in itertools.groupby(of_arm, key=lambda one: one.measure):
             says = MEASURES[measure].says
-            yield printable(f"  {measure}: {_values_of(list(found), note.params)}  ({says.rstrip('.')})")
+            yield printable(f"  {measure}: {_values_of(list(found), trial.cell)}  ({says.rstrip('.')})")
 
 
 def _values_of(found: Sequence[Distribution], cell: Mapping[str, ParameterValue]) -> str:

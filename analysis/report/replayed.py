@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from analysis.ledger.agreement import TOLERANCE
+from analysis.report.document import Distribution, ReportData
 from analysis.report.injections import claim_name, told_apart
-from analysis.verdicts.document import Distribution, ReportData
 from analysis.verdicts.evidence import cell_of
 from analysis.verdicts.numbers import cell_label, printable, quantity
 from harness.model.findings import Finding
@@ -56,7 +56,7 @@ def compared(now: ReportData, then: ReportData) -> Compared:
     verdicts = _paired({_key(one): one for one in now.findings}, {_key(one): one for one in then.findings})
     figures = _paired({_place(one): one for one in now.distributions}, {_place(one): one for one in then.distributions})
     apart = told_apart((*now.findings, *then.findings))
-    hiccup_ms = max((one.hiccup_ms_max or 0.0 for data in (now, then) for one in data.trials if one.valid), default=0.0)
+    hiccup_ms = max((one.hiccup_ms for data in (now, then) for one in data.trials if one.counts), default=0.0)
     return Compared(
         verdicts=len(verdicts),
         figures=len(figures),

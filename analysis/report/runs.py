@@ -13,8 +13,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from analysis.ledger.lines import in_order
+from analysis.ledger.runs import FINDINGS
+from analysis.report.document import PAGE_DATA, load_findings
 from analysis.report.html import asset, environment
-from analysis.verdicts.document import DATA_PATH, ReportData, load_report_data
 from analysis.verdicts.order import natural_key
 from analysis.verdicts.words import tally, tally_words, verdict_words
 from harness.errors import LabError, RunDirectoryError
@@ -100,7 +101,7 @@ def _view(folder: Path, name: str) -> RunView:
         return RunView(name=name, problem=str(error))
     status = {trial: _status(own_file(path, "trials", trial, "trial.json")) for trial in manifest.trials}
     try:
-        verdicts = tally_words(tally(_report_data(folder, name).findings))
+        verdicts = tally_words(tally(_findings(folder, name)))
     except (LabError, OSError, ValueError, RecursionError):
         verdicts = ""
     return RunView(
@@ -123,20 +124,18 @@ def _status(file: Path | None) -> str:
         return "planned"
 
 
-def _report_data(folder: Path, name: str) -> ReportData:
+def _findings(folder: Path, name: str) -> tuple[Finding, ...]:
     """Raises RunDirectoryError: it is not analysed, or what an analysis has left there is not the run's own file."""
-    if own_file(folder, name, *DATA_PATH.parts) is None and os.path.lexists(folder / name / DATA_PATH):
-        raise RunDirectoryError(f"a link leads to {DATA_PATH} of {name}, and links are not followed")
-    return load_report_data(folder / name)
+    for file in (FINDINGS, PAGE_DATA):
+        if own_file(folder, name, *file.parts) is None and os.path.lexists(folder / name / file):
+            raise RunDirectoryError(f"a link leads to {file} of {name}, and links are not followed")
+    return load_findings(folder / name).findings
 
 
 def pairs(folder: Path, left: str, right: str) -> list[Pair]:
     """The claims of two analysed runs side by side; those that differ come first. Raises RunDirectoryError."""
     by_cell = [
-        {
-            (finding.claim, finding.release, in_order(finding.injection)): finding
-            for finding in _report_data(folder, name).findings
-        }
+        {(finding.claim, finding.release, in_order(finding.injection)): finding for finding in _findings(folder, name)}
         for name in (left, right)
     ]
     found = [

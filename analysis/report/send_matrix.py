@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from analysis.verdicts.document import Distribution, Table
+from analysis.report.document import Distribution, Table
 from analysis.verdicts.numbers import number, quantity
 from analysis.verdicts.order import arm_key, natural_key
 from harness.model.python_sends import CLIENT_NAMES, PYTHON_KINDS, PythonSendKind

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from analysis.report.cells import CellLabels, Json
-from analysis.verdicts.document import Distribution, ReportData
+from analysis.report.document import Distribution, ReportData
 from analysis.verdicts.numbers import MISSING, cell_key, quantity
 from analysis.verdicts.order import arm_key, arm_role, natural_key
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from analysis.verdicts.document import ClaimText
+from analysis.report.document import ClaimText
 from analysis.verdicts.words import expectation, verdict_words
 from harness.model.findings import Finding
 
@@ -22,7 +22,7 @@ def story(finding: Finding, text: ClaimText | None) -> Iterator[str]:
         reason = f" ({part.reason})" if part.reason else ""
         yield (
             f"Part {part.name}: {part.verdict}{reason}, {plain(part.estimate)} [{plain(part.low)}, {plain(part.high)}] "
-            f"must be {part.relation} {plain(part.bound)} {part.unit}, {part.units} units"
+            f"must be {part.relation} {plain(part.bound)} {part.unit}, {part.tries or 0} tries"
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analysis.report.cells import CellLabels, Json, plotted
-from analysis.verdicts.document import Distribution, ReportData
+from analysis.report.document import Distribution, ReportData
 from analysis.verdicts.numbers import MISSING, Quantiles, cell_key, cell_label, quantiles, quantity
 from analysis.verdicts.order import arm_key, arm_role, natural_key
 from harness.model.measures import measures_of
@@ -102,7 +102,7 @@ def strips(data: ReportData, incident: str, labels: CellLabels) -> Strips | None
 
 def _cell_names(data: ReportData, incident: str) -> frozenset[str]:
     """Names of the parameters that make a cell; what a measure has beyond them (keyword, file) makes a variant."""
-    trials = {name for trial in data.trials if trial.incident == incident for name in trial.params}
+    trials = {name for trial in data.trials if trial.incident == incident for name in trial.cell}
     series = {name for one in data.series if one.incident == incident for name in one.params}
     return frozenset(trials | series) or frozenset({"stall_ms", "rate_hz"})
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from analysis.report.document import PAGE_DATA, Table, load_report_data
 from analysis.report.html import asset, environment
 from analysis.report.sweep import Curve, SweepResult, lines
-from analysis.verdicts.document import DATA_PATH, Table, load_report_data
 from analysis.verdicts.numbers import number, quantity
 from analysis.verdicts.sweep import CHANGE
 from harness.model.measures import MEASURES
@@ -192,9 +192,9 @@ def write_sweep(run_dir: Path, result: SweepResult) -> Path:
     data = load_report_data(run_dir)
     own = table(result)
     others = [one for one in data.tables.get(result.sweep.incident, ()) if one.title != own.title]
-    document = json.loads((run_dir / DATA_PATH).read_text("utf-8"))
+    document = json.loads((run_dir / PAGE_DATA).read_text("utf-8"))
     document.setdefault("tables", {})[result.sweep.incident] = [dataclasses.asdict(one) for one in (own, *others)]
-    write_json(run_dir / DATA_PATH, document)
+    write_json(run_dir / PAGE_DATA, document)
     write_json(run_dir / "sweep.json", {"schema": 1, **dataclasses.asdict(result)})
     replace_file(run_dir / PAGE, page(result))
     return run_dir / PAGE

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
+from analysis.ledger.runs import CountedTrial
 from analysis.report.claims import not_counted
+from analysis.report.document import ReportData
 from analysis.report.injections import by_injection, claim_name, told_apart
-from analysis.verdicts.document import ReportData, TrialNote
 from analysis.verdicts.numbers import printable
 from analysis.verdicts.words import (
     SYMBOLS,
@@ -63,10 +64,10 @@ def summary_lines(findings: Sequence[Finding]) -> list[str]:
 
 def trials_told(data: ReportData) -> list[str]:
     """How many trials count and why the others do not, each reason once for an arm; what else is notable is on the page."""
-    counting, notable = sum(one.valid for one in data.trials), sum(bool(one.notes) for one in data.trials)
+    counting, notable = sum(one.counts for one in data.trials), sum(bool(one.notes) for one in data.trials)
     if not data.trials or (counting == len(data.trials) and not notable):
         return []
-    groups: dict[tuple[str, str], list[TrialNote]] = {}
+    groups: dict[tuple[str, str], list[CountedTrial]] = {}
     for one in by_injection(data).trials:
         groups.setdefault((one.incident, one.release), []).append(one)
     why = [f"  {' on '.join(of)}, {words}" for of, trials in groups.items() for words in not_counted(trials)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from analysis.report.cells import CellLabels, Json, Params, plotted, without_empty_stall
-from analysis.verdicts.document import LOAD, ReportData, Series
+from analysis.report.document import LOAD, ReportData, Series
 from analysis.verdicts.numbers import MISSING, cell_key, quantity
 from analysis.verdicts.order import arm_key, arm_role, natural_key
 from harness.model.scenario import ArmRole

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from analysis.ledger.agreement import NOT_TRIED, Agreement, Standing
-from analysis.verdicts.document import ReportData
+from analysis.report.document import ReportData
 from analysis.verdicts.order import natural_key
 from analysis.verdicts.words import is_mismatch
 from harness.model.findings import Finding

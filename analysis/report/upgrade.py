@@ -12,11 +12,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.ledger.lines import LedgerLine, LedgerPart
 from analysis.report.changes import changes, has_moved, of_release
 from analysis.report.upgrade_settings import SettingsChanged
 from analysis.verdicts.claims import sentence_with
 from analysis.verdicts.order import natural_key
+from harness.model.findings import Finding, PartResult
 from harness.model.log_events import WORDINGS
 from harness.model.measures import MEASURES, Better
 from harness.model.rules import Claim, Fold, Kind, Part, Role
@@ -119,7 +119,7 @@ NOT_ROLLED = Rolled(incident="", to=())
 
 
 def upgrade(
-    lines: Sequence[LedgerLine], claims: Mapping[str, Claim], settings: SettingsChanged, before: str, after: str,
+    lines: Sequence[Finding], claims: Mapping[str, Claim], settings: SettingsChanged, before: str, after: str,
     client_before: str = "", client_after: str = "", rolled: Rolled = NOT_ROLLED, known: tuple[Known, ...] = (),
 ) -> Upgrade:  # fmt: skip
     """Compare two releases. ``claims`` are the rules by their ids, ``rolled`` names the incident of an upgrade node by node and to
@@ -146,7 +146,7 @@ def upgrade(
     )
 
 
-def _rolled(lines: Sequence[LedgerLine], rolled: Rolled, before: str, after: str) -> Rolled:
+def _rolled(lines: Sequence[Finding], rolled: Rolled, before: str, after: str) -> Rolled:
     """Its findings are by the release that is upgraded from."""
     found = (
         (line.claim, line.status, line.summary)
@@ -159,7 +159,7 @@ def _rolled(lines: Sequence[LedgerLine], rolled: Rolled, before: str, after: str
 # --- claims ---------------------------------------------------------------------------------------------------------------
 
 
-def _changes(lines: Sequence[LedgerLine], claims: Mapping[str, Claim], before: str, after: str) -> Iterator[Change]:
+def _changes(lines: Sequence[Finding], claims: Mapping[str, Claim], before: str, after: str) -> Iterator[Change]:
     old, new = of_release(lines, before), of_release(lines, after)
     for entry in sorted(old.keys() & new.keys(), key=lambda entry: natural_key(" ".join(entry))):
         line, claim = old[entry], claims.get(entry[0])
@@ -191,7 +191,7 @@ def _changes(lines: Sequence[LedgerLine], claims: Mapping[str, Claim], before: s
             )
 
 
-def _words(claim: Claim, rule: Part, was: LedgerLine, now: LedgerLine) -> tuple[str, str, str]:
+def _words(claim: Claim, rule: Part, was: Finding, now: Finding) -> tuple[str, str, str]:
     """What is counted, where neither a sentence nor the part's name says it, and the words of both.
 
     A part is told by the claim's sentence, which says what happened; its name may be of that or of what the claim has instead.
@@ -204,14 +204,14 @@ def _words(claim: Claim, rule: Part, was: LedgerLine, now: LedgerLine) -> tuple[
     return counts, before[rule.name].words, after[rule.name].words
 
 
-def _may_be_chance(was: LedgerPart, now: LedgerPart) -> bool:
+def _may_be_chance(was: PartResult, now: PartResult) -> bool:
     if Kind(was.kind) not in BY_TRIES or has_moved(was, now):
         return False
     more, less = sorted((was, now), key=lambda one: one.estimate or 0.0, reverse=True)
     return _by_luck(more, less) > CHANCE_MAX
 
 
-def _by_luck(more: LedgerPart, less: LedgerPart) -> float:
+def _by_luck(more: PartResult, less: PartResult) -> float:
     """Fisher's exact test: how often as many of all events or more fall into the tries of ``more``, if both have one rate."""
     tries, others = more.tries or 0, less.tries or 0
     events = (more.events or 0) + (less.events or 0)
@@ -228,13 +228,13 @@ def _traded(found: Sequence[Change]) -> Iterator[Change]:
         yield dataclasses.replace(one, sort=TRADE) if is_traded else one
 
 
-def _differs(was: LedgerPart, now: LedgerPart) -> bool:
+def _differs(was: PartResult, now: PartResult) -> bool:
     decided = VerdictKind.UNDECIDED not in (was.verdict, now.verdict)
     differs = decided and was.verdict is not now.verdict and was.estimate != now.estimate
     return has_moved(was, now) or differs or _shown_by_one(was, now)
 
 
-def _shown_by_one(was: LedgerPart, now: LedgerPart) -> bool:
+def _shown_by_one(was: PartResult, now: PartResult) -> bool:
     """A verified event of one release, which the other one has not shown in its tries, however few they are."""
     if Kind(was.kind) not in BY_TRIES or not was.tries or not now.tries:
         return False

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.ledger.lines import LedgerLine
 from analysis.report.upgrade import BETTER, CHANCE, SIGN, WORSE, Change, Upgrade
 from analysis.verdicts.order import natural_key
+from harness.model.findings import Finding
 from harness.model.rules import Claim, Harm, Told, Weight
 from harness.model.verdicts import VerdictKind
 from harness.rundir.manifest import FREEZE
@@ -47,7 +47,7 @@ class Screen:
     differ: tuple[Point, ...]
 
 
-def screen(found: Upgrade, ledger: Sequence[LedgerLine], claims: Mapping[str, Claim]) -> Screen:
+def screen(found: Upgrade, ledger: Sequence[Finding], claims: Mapping[str, Claim]) -> Screen:
     """Sort what differs by what it is to whoever upgrades. A part that no claim tells in these words is in ``differ``."""
     on_defaults = [line for line in ledger if line.backend == "local" and line.injection != FREEZE]
     standing = {(line.claim, line.release): line.status for line in on_defaults}

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.ledger import markdown
-from analysis.ledger.lines import LedgerLine, document_text, lines_of
+from analysis.ledger.lines import as_recorded, ordered
 from analysis.report import html
+from analysis.report.document import load_report_data
 from analysis.report.junit import junit_xml
-from analysis.verdicts.document import load_report_data
 from analysis.verdicts.words import is_mismatch
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED
 from harness.model.findings import Finding
@@ -24,13 +24,12 @@ class ReportPaths:
     """Where the report of a run lies."""
 
     page: Path
-    ledger_json: Path
     ledger_md: Path
     junit: Path
 
 
-def write_reports(run_dir: Path, record: Sequence[LedgerLine] = ()) -> ReportPaths:
-    """Write report.html, ledger.json, ledger.md and junit.xml into the run directory, each atomically.
+def write_reports(run_dir: Path, record: Sequence[Finding] = ()) -> ReportPaths:
+    """Write report.html, ledger.md and junit.xml into the run directory, each atomically.
 
     The page of a short run says how its findings stand to the ``record``.
 
@@ -40,14 +39,11 @@ def write_reports(run_dir: Path, record: Sequence[LedgerLine] = ()) -> ReportPat
     data = load_report_data(run_dir)
     paths = ReportPaths(
         page=run_dir / "report.html",
-        ledger_json=run_dir / "ledger.json",
         ledger_md=run_dir / "ledger.md",
         junit=run_dir / "junit.xml",
     )
-    lines = lines_of(data)
     replace_file(paths.page, html.render(data, record))
-    replace_file(paths.ledger_json, document_text(lines))
-    replace_file(paths.ledger_md, markdown.ledger_document(lines))
+    replace_file(paths.ledger_md, markdown.ledger_document(ordered(map(as_recorded, data.findings))))
     replace_file(paths.junit, junit_xml(data))
     return paths
 

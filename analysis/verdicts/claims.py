@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from analysis.verdicts.kinds import judge_part
-from analysis.verdicts.sentences import NOT_MEASURED, Counted, in_sentence, needs, refuting
+from analysis.verdicts.sentences import NOT_MEASURED, in_sentence, needs, refuting
 from analysis.verdicts.tries import Tries
-from harness.model.findings import PartResult
+from harness.model.findings import Finding, PartResult
 from harness.model.rules import PLACEHOLDER, Claim, Kind, Role
 from harness.model.verdicts import Reason, VerdictKind, scopes_that_hold
 
@@ -35,16 +35,40 @@ _REASONS = (
 
 
 def judge(
-    claim: Claim, rows: Sequence[Tries], failed: Collection[str] = ()
-) -> tuple[tuple[PartResult, ...], VerdictKind, str, str, str]:
-    """Parts, verdict, reason, the name of the part that decides, and the finding's sentence.
+    claim: Claim,
+    tries: Sequence[Tries] | Mapping[str, Sequence[Tries]],
+    failed: Collection[str] = (),
+    release: str = "",
+) -> Finding:
+    """What tries show of a claim, whether they are those of a run or all that is recorded.
 
-    ``rows`` are the tries of one release and injection in the order in which they were made, ``failed`` the measures whose
-    checker failed.
+    ``tries`` are those of one release and injection in the order in which they were made, by the part's hash where the parts do not
+    all have the same ones; ``failed`` are the measures whose checker failed. Whoever asks knows the rest: where and how the tries
+    were made, how far they carry, and the lines that show it.
     """
-    parts = tuple(judge_part(part, rows, claim.parts_by_sides, failed) for part in claim.parts)
+    parts = tuple(
+        judge_part(part, tries[part.hash()] if isinstance(tries, Mapping) else tries, claim.parts_by_sides, failed)
+        for part in claim.parts
+    )
     verdict, reason, decisive = verdict_of(parts)
-    return parts, verdict, reason, decisive, summary(claim, parts, verdict, reason, decisive)
+    expected = claim.expected.get(release)
+    return Finding(
+        claim=claim.id,
+        incident="",
+        article=claim.article,
+        says=claim.says,
+        release=release,
+        backend="",
+        injection="",
+        client="",
+        verdict=verdict,
+        reason=reason,
+        summary=summary(claim, parts, verdict, reason, decisive),
+        expected=expected.verdict if expected else None,
+        expected_from_code=f"{expected.because} ({expected.source})" if expected else "",
+        rule_hash=claim.rule_hash(),
+        parts=parts,
+    )
 
 
 def verdict_of(parts: Sequence[PartResult]) -> tuple[VerdictKind, str, str]:
@@ -88,7 +112,7 @@ def summary(claim: Claim, parts: Sequence[PartResult], verdict: VerdictKind, rea
     return said
 
 
-def sentence_with(claim: Claim, name: str, parts: Mapping[str, Counted]) -> str:
+def sentence_with(claim: Claim, name: str, parts: Mapping[str, PartResult]) -> str:
     """Of the claim's own sentences the one that tells of a part, with what was found; empty where none does so in words."""
     for sentence in re.split(r"(?<=\.) ", claim.summary):
         told = {found for _, found in PLACEHOLDER.findall(sentence)}
@@ -97,7 +121,7 @@ def sentence_with(claim: Claim, name: str, parts: Mapping[str, Counted]) -> str:
     return ""
 
 
-def _in_place(match: re.Match[str], part: Counted) -> str:
+def _in_place(match: re.Match[str], part: PartResult) -> str:
     """What stands there, with a capital where a sentence begins."""
     words = in_sentence(part, match[1])
     begins = match.start() == 0 or match.string[: match.start()].endswith(". ")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from analysis.verdicts.claim_evidence import ClaimEvidence
-from analysis.verdicts.claims import judge
+from analysis.verdicts.claims import judge, verdict_of
 from analysis.verdicts.evidence import Evidence
 from analysis.verdicts.settings import settings_of
-from analysis.verdicts.support import reservations, sources, summaries
+from analysis.verdicts.support import figures, reservations, sources
 from harness.model.findings import EvidenceLine, Finding
 from harness.model.rules import Claim
 from harness.model.scenario import Scenario
@@ -32,34 +33,32 @@ def findings(scenarios: Sequence[Scenario], evidence: Evidence) -> list[Finding]
 def finding(claim: Claim, scenario: Scenario, release: str, evidence: Evidence, injection: str = "") -> Finding:
     """Judge one claim in one release, by the trials of one injection."""
     on = ClaimEvidence(claim=claim, scenario=scenario, release=release, injection=injection, evidence=evidence)
-    parts, verdict, reason, deciding, said = judge(claim, on.tries(), evidence.failed)
+    manifest = evidence.run.manifest
+    found = judge(claim, on.tries(), evidence.failed, release)
+    _, _, deciding = verdict_of(found.parts)
     cited = sources(on, deciding)
+    verdict, reason = found.verdict, found.reason
     if verdict is not VerdictKind.UNDECIDED and not cited:
         verdict, reason = VerdictKind.UNDECIDED, str(Reason.MISSING_EVIDENCE)
-    expected = claim.expected.get(release)
     trials = on.trials()
     counting = [trial for trial in trials if on.counts(trial)]
-    return Finding(
-        claim=claim.id,
+    return replace(
+        found,
         incident=scenario.name,
-        release=release,
-        backend=_listed([trial.backend for trial in trials]) or evidence.run.manifest.backend,
-        client=_listed([trial.client for trial in trials]),
+        backend=_listed([trial.backend for trial in trials]) or manifest.backend,
         injection=injection or _listed([trial.injection for trial in trials if trial.injection != "none"]) or "none",
-        rule_commit=evidence.run.manifest.commit,
-        rule_hash=claim.rule_hash(),
-        settings=settings_of(claim, scenario),
-        validity=reservations(on, trials, counting),
-        expected=expected.verdict if expected else None,
-        expected_from_code=f"{expected.because} ({expected.source})" if expected else "",
+        client=_listed([trial.client for trial in trials]),
         verdict=verdict,
         reason=reason,
-        summary=said,
+        rule_commit=manifest.commit,
+        settings=settings_of(claim, scenario),
+        runs=(manifest.run,),
         trials=len(counting),
-        parts=parts,
-        measures=summaries(on),
+        notes=reservations(on, trials, counting),
+        figures=figures(on),
         evidence=tuple(
-            EvidenceLine(excerpt="", file=source.file, line=source.line, operation=source.operation) for source in cited
+            EvidenceLine(excerpt="", file=source.file, line=source.line, operation=source.operation, run=manifest.run)
+            for source in cited
         ),
     )
 

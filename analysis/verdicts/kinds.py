@@ -44,7 +44,9 @@ def judge_part(part: Part, rows: Sequence[Tries], claim_parts: int = 1, failed: 
         found = _undecided(found, Reason.TOO_MANY_DISCARDED)
     if is_damaged and not _has_counterexample(part, found):
         found = _undecided(found, Reason.DAMAGED)
-    return dataclasses.replace(found, words=words_of(part, found))
+    is_of_tries = part.kind in (Kind.UNIVERSAL, Kind.EXISTENCE)
+    unmeasured = sum(one.shown is None for one in tried(counting, part.of)) if is_of_tries else 0
+    return dataclasses.replace(found, words=words_of(part, found, unmeasured))
 
 
 # --- which trials count -----------------------------------------------------------------------------------------------
@@ -97,7 +99,7 @@ def _sides(part: Part, counting: Sequence[Tries], spoiled: Sequence[Tries], clai
     typical = sides.typical([one.value for one in measured])
     result = _result(
         part, verdict, reason, estimate=typical.middle, low=typical.low, high=typical.high,
-        right=right, wrong=wrong, line=line, deployments=len(found), units=len(found),
+        right=right, wrong=wrong, line=line, deployments=len(found),
         tries=len([one for one in (*tries, *against) if one.shown]), values=tuple(sorted(one.value for one in measured)),
     )  # fmt: skip
     if verdict is UNDECIDED:
@@ -151,7 +153,7 @@ def _fact(part: Part, counting: Sequence[Tries], spoiled: Sequence[Tries]) -> Pa
     values = [one.number(plain, 0.0).value for tries in by_name.values() for one in tries if one.shown]
     return _result(
         part, verdict, reason, estimate=yes / count, right=yes, wrong=no, line=count - yes - no, deployments=count,
-        units=count, tries=len(values), events=yes, values=tuple(sorted(values)),
+        tries=len(values), events=yes, values=tuple(sorted(values)),
     )  # fmt: skip
 
 
@@ -239,7 +241,7 @@ def _of_events(
         part, verdict, reason, estimate=total / count if count else None, low=interval[0], high=interval[1],
         right=count - total if part.kind is Kind.UNIVERSAL else total,
         line=total - verified + len(tries) - count if reason else 0,
-        wrong=total if part.kind is Kind.UNIVERSAL else count - total, deployments=len(groups), units=len(tries),
+        wrong=total if part.kind is Kind.UNIVERSAL else count - total, deployments=len(groups),
         tries=count, events=total, values=tuple(sorted(shown)),
     )  # fmt: skip
 
@@ -255,8 +257,8 @@ def _result(part: Part, verdict: VerdictKind, reason: str, **more: Any) -> PartR
         relation, bound = ("<=", part.rate_max) if part.kind is Kind.UNIVERSAL else (">=", part.rate_min)
     elif part.kind not in BY_SIDES:
         relation, bound = ">=", 1.0
-    values: dict[str, Any] = {"estimate": None, "low": None, "high": None, "units": 0, **more}
+    counts = {"right": 0, "wrong": 0, "line": 0, "deployments": 0, "tries": 0, "events": 0}
     return PartResult(
         name=part.name, verdict=verdict, reason=str(reason), relation=relation, bound=bound, unit=part.unit,
-        why=part.because, kind=str(part.kind), role=str(part.role), scope=part.scope, **values,
+        kind=str(part.kind), role=str(part.role), scope=part.scope, **{**counts, **more},
     )  # fmt: skip

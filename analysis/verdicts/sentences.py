@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 from analysis.verdicts import sides
 from analysis.verdicts.numbers import RATIO, interval, number, quantity
@@ -15,44 +14,19 @@ from harness.model.verdicts import Reason, VerdictKind
 NOT_MEASURED = "not measured"
 
 
-class Counted(Protocol):
-    """What a finding's part has, and what the ledger keeps of it."""
+def words_of(part: Part, found: PartResult, unmeasured: int = 0) -> str:
+    """``61.5 s (60.8-62.3 s in 5 deployments of 9 owners)``, ``in none of 40 deaths (below 8.8 %, in 20 deployments)``.
 
-    @property
-    def words(self) -> str:
-        """As :func:`words_of` has them."""
-
-    @property
-    def unit(self) -> str:
-        """Of its number."""
-
-    @property
-    def wrong(self) -> int | None:
-        """In how many deployments it is not so."""
-
-    @property
-    def line(self) -> int | None:
-        """In how many it is neither."""
-
-    @property
-    def tries(self) -> int | None:
-        """Those that have a value."""
-
-    @property
-    def deployments(self) -> int | None:
-        """All of them."""
-
-
-def words_of(part: Part, found: PartResult) -> str:
-    """``61.5 s (60.8-62.3 s in 5 deployments of 9 owners)``, ``in none of 40 deaths (below 8.8 %, in 20 deployments)``."""
+    ``unmeasured`` tries of an event gave no value.
+    """
     if not found.values or not found.tries:
         return NOT_MEASURED
     if part.kind in (Kind.FACT, Kind.JAR):
         return _fact(part, found)
-    return _number(part, found) if part.kind in BY_SIDES else _events(part, found)
+    return _number(part, found) if part.kind in BY_SIDES else _events(part, found, unmeasured)
 
 
-def in_sentence(found: Counted, form: str = "") -> str:
+def in_sentence(found: PartResult, form: str = "") -> str:
     """What stands for ``{part}``, ``{!part}`` and ``{#part}`` in a claim's sentence.
 
     In brackets where there is no figure: the sentence was written for one, and would not be read as meant.
@@ -82,15 +56,15 @@ def _fact(part: Part, found: PartResult) -> str:
         # Whether a duration is the predicted one is a fact; which one it is, is what a reader wants to know.
         low, high = found.values[0], found.values[-1]
         told = quantity(low, unit) if quantity(low, unit) == quantity(high, unit) else interval(low, high, unit)
-        return f"{told} in {_count(found.deployments - _missing(found), 'deployment')}"
-    return _in_deployments(found.right, found)
+        return f"{told} in {_count((found.deployments or 0) - _missing(found), 'deployment')}"
+    return _in_deployments(found.right or 0, found)
 
 
-def _missing(found: Counted) -> int:
+def _missing(found: PartResult) -> int:
     return max(0, (found.deployments or 0) - (found.tries or 0))
 
 
-def _in_deployments(count: int, found: Counted) -> str:
+def _in_deployments(count: int, found: PartResult) -> str:
     """In how many of all deployments something was so, and of how many that cannot be said."""
     missing = _missing(found)
     rest = {NOT_MEASURED: missing, "undecided": (found.line or 0) - missing}
@@ -101,9 +75,10 @@ def _in_deployments(count: int, found: Counted) -> str:
 
 def _number(part: Part, found: PartResult) -> str:
     measured, compared = len(found.values), part.fold is Fold.RATIO
+    deployments, tries = found.deployments or 0, found.tries or 0
     where = _count(measured, "pair" if compared else "deployment")
-    if found.tries > found.deployments and not compared:
-        each = found.tries / measured
+    if tries > deployments and not compared:
+        each = tries / measured
         where += f" of {number(each) if each == int(each) else f'about {round(each)}'} {part.tries_are}"
     low, high = found.values[0], found.values[-1]
     unit = RATIO if compared else found.unit
@@ -119,25 +94,25 @@ def _number(part: Part, found: PartResult) -> str:
         range_in = f"{(' to ' if measured > 2 else ' and ').join(ends)} in {where}"
     else:
         range_in = f"in {where}"
-    missing = found.deployments - measured
+    missing = deployments - measured
     return f"{middle} ({range_in}{f'; {NOT_MEASURED} in {number(missing)} more' if missing else ''})"
 
 
-def _events(part: Part, found: PartResult) -> str:
+def _events(part: Part, found: PartResult, unmeasured: int) -> str:
     """In how many tries it happened, with the interval of its rate; of a "never" these are the counterexamples."""
-    tries = _count(found.tries, part.tries_are.removesuffix("s"), part.tries_are)
-    if not found.events:
+    events, count = found.events or 0, found.tries or 0
+    tries = _count(count, part.tries_are.removesuffix("s"), part.tries_are)
+    if not events:
         said, bounds = f"none of {tries}", f"below {quantity(found.high, 'share')}"
-    elif found.events == found.tries and found.tries > 1:
+    elif events == count > 1:
         said, bounds = f"all {tries}", f"above {quantity(found.low, 'share')}"
     else:
-        said, bounds = f"{number(found.events)} of {tries}", interval(found.low, found.high, "share")
-    told = [bounds, f"in {_count(found.deployments, 'deployment')}"]
+        said, bounds = f"{number(events)} of {tries}", interval(found.low, found.high, "share")
+    told = [bounds, f"in {_count(found.deployments or 0, 'deployment')}"]
     worst = found.values[-1] if part.relation == "<=" else found.values[0]
-    if part.kind is Kind.UNIVERSAL and 0 < found.events < found.tries and math.isfinite(worst):
+    if part.kind is Kind.UNIVERSAL and 0 < events < count and math.isfinite(worst):
         told.append(f"at worst {quantity(worst, MEASURES[part.of.measure].unit)}")
-    missing = found.units - found.tries
-    more = f"; {NOT_MEASURED} in {number(missing)} more" if missing > 0 else ""
+    more = f"; {NOT_MEASURED} in {number(unmeasured)} more" if unmeasured else ""
     return f"in {said} ({', '.join(told)}{more})"
 
 
@@ -147,7 +122,7 @@ def needs(found: PartResult) -> str:
         return ""
     if found.reason == Reason.TOO_MANY_DISCARDED:
         return "more trials that count are needed"
-    exceptions = min(found.deployments - found.right, found.deployments - found.wrong)
+    exceptions = found.deployments - max(found.right or 0, found.wrong or 0)
     return f"{sides.deployments_needed(exceptions)} deployments are needed" if exceptions == 0 else ""
 
 

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Sequence
 from analysis.verdicts import stats
 from analysis.verdicts.claim_evidence import ClaimEvidence
 from analysis.verdicts.evidence import EVIDENCE_LINES_MAX, unit_of
+from analysis.verdicts.numbers import cell_key
 from analysis.verdicts.observations import Observation, Source
+from analysis.verdicts.order import arm_key
 from harness.model.cells import canonical, matches
-from harness.model.findings import MeasureSummary
+from harness.model.findings import Figure
 from harness.model.scenario import Arm
 from harness.rundir.manifest import RESUMED, DeploymentRecord, TrialRecord
 
@@ -36,24 +38,25 @@ def _telling(observed: Sequence[Observation]) -> list[Source]:
     return list(dict.fromkeys(item.source for item in chosen if item.source is not None))
 
 
-def summaries(on: ClaimEvidence) -> tuple[MeasureSummary, ...]:
-    """One for each measure of the claim, arm and cell."""
+def figures(on: ClaimEvidence) -> tuple[Figure, ...]:
+    """One for each measure of the claim, cell and arm."""
     wanted: dict[str, set[tuple[tuple[str, tuple[str, ...]], ...]]] = {}
     for quantity in on.claim.quantities():
         where = tuple(sorted((name, tuple(map(str, allowed))) for name, allowed in quantity.where.items()))
         wanted.setdefault(quantity.measure, set()).add(where)
-    return tuple(
-        summary
+    found = [
+        figure
         for measure, wheres in wanted.items()
         for arm in on.scenario.arms
-        for summary in _cells(on, measure, arm, wheres)
-    )
+        for figure in _cells(on, measure, arm, wheres)
+    ]
+    return tuple(sorted(found, key=lambda one: (one.name, cell_key(one.params), arm_key(one.arm))))
 
 
 def _cells(
     on: ClaimEvidence, measure: str, arm: Arm, wheres: Iterable[tuple[tuple[str, tuple[str, ...]], ...]]
-) -> list[MeasureSummary]:
-    """One summary for each cell; of the measure's own parameters only the ones that the claim is about."""
+) -> list[Figure]:
+    """One figure for each cell; of the measure's own parameters only the ones that the claim is about."""
     cells: dict[tuple[tuple[str, object], ...], list[Observation]] = {}
     for item in on.values(measure, arm.name):
         if any(
@@ -62,24 +65,24 @@ def _cells(
             key = tuple(sorted((name, canonical(value)) for name, value in item.params.items()))
             cells.setdefault(key, []).append(item)
     ordered = sorted(cells.items(), key=lambda cell: [(name, str(type(v)), v) for name, v in cell[0]])
-    return [_summary(measure, arm.name, observed) for _, observed in ordered]
+    return [_figure(measure, arm.name, observed) for _, observed in ordered]
 
 
-def _summary(measure: str, arm: str, observed: Sequence[Observation]) -> MeasureSummary:
+def _figure(measure: str, arm: str, observed: Sequence[Observation]) -> Figure:
     found = stats.quantiles([item.value for item in observed], [item.censored for item in observed])
-    return MeasureSummary(
+    return Figure(
         name=measure,
         arm=arm,
         params=dict(observed[0].params),
         unit=unit_of(measure),
-        independent=len({(item.block, item.unit) for item in observed}),
-        n=len(observed),
-        censored=sum(item.censored for item in observed),
+        tries=len({(item.block, item.unit) for item in observed}),
         p50=found.p50,
-        p90=found.p90,
-        p99=found.p99,
         min=found.min,
         max=found.max,
+        censored=sum(item.censored for item in observed),
+        n=len(observed),
+        p90=found.p90,
+        p99=found.p99,
     )
 
 

@@ -31,18 +31,14 @@ def findings_of(unjudged: Iterable[UnjudgedClaims], manifest: Manifest) -> list[
             backend=manifest.backend,
             client="",
             injection="none",
-            rule_commit=manifest.commit,
-            rule_hash=manifest.rules.get(claim, ""),
-            validity=(),
-            expected=None,
-            expected_from_code="",
             verdict=VerdictKind.UNDECIDED,
             reason=str(Reason.CODE_NOT_RUN),
             summary=group.why,
-            trials=0,
-            parts=(),
-            measures=(),
-            evidence=(),
+            expected=None,
+            expected_from_code="",
+            rule_commit=manifest.commit,
+            rule_hash=manifest.rules.get(claim, ""),
+            runs=(manifest.run,),
         )
         for group in unjudged
         for release in manifest.releases

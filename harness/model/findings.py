@@ -1,103 +1,160 @@
-"""What the analysis answers: findings with their numbers and their evidence."""
+"""What the analysis answers: findings with their numbers and their evidence, of one run or of all that is recorded."""
 
 from dataclasses import dataclass
 
 from harness.model.cells import Parameters
 from harness.model.verdicts import VerdictKind, status_of
 
+FROM_RECORD, FROM_RUN, FROM_SUMMARY = "record", "run", "summary"
+
 
 @dataclass(frozen=True, kw_only=True)
 class EvidenceLine:
-    """A line or record that a finding rests on; ``file`` is relative to the run directory, ``line`` counts from 1."""
+    """A line of a log or a record of a history that a finding rests on.
+
+    ``file`` is relative to the directory of the ``run``, ``line`` counts from 1; ``operation`` is there where it is about one.
+    """
 
     excerpt: str
     file: str
     line: int
     operation: str = ""
+    run: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasureSummary:
-    """The distribution of one measure in one cell. ``independent`` counts units, ``n`` values.
+class Figure:
+    """The distribution of one measure in one cell. ``tries`` counts what is independent of all else, ``n`` the values.
 
-    ``low`` and ``high`` bounded its median by the earlier rules; ranges are the parts' now.
+    ``deployments`` is null where nobody counted them. ``low`` and ``high`` bounded the median by the earlier rules; ranges are the
+    parts' now. ``n``, ``p90`` and ``p99`` are a run's own, and the record does not keep them.
     """
 
     name: str
     arm: str
     params: Parameters
     unit: str
-    independent: int
-    n: int
-    censored: int
+    tries: int
     p50: float | None
-    p90: float | None
-    p99: float | None
     min: float | None
     max: float | None
+    deployments: int | None = None
     low: float | None = None
     high: float | None = None
+    censored: int = 0
+    n: int | None = None
+    p90: float | None = None
+    p99: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class PartResult:
-    """What became of one part: its estimate, its 95 % interval and its own verdict."""
+    """What became of one part: its estimate, its 95 % interval and its own verdict. What its kind does not count is null."""
 
     name: str
     verdict: VerdictKind
-    reason: str
-    estimate: float | None
-    low: float | None
-    high: float | None
-    relation: str
-    bound: float
-    unit: str
-    why: str
-    units: int
+    role: str = "claim"
     kind: str = ""
-    """Its letter; empty, as the fields below are, where an earlier rule judged."""
-    role: str = ""
+    """Its letter; empty where an earlier rule judged, which counted neither sides nor deployments."""
     scope: str = ""
-    right: int = 0
-    wrong: int = 0
-    line: int = 0
-    """Deployments, or tries of an event, on the right side of the bound, on the wrong one, and too near it to tell."""
-    deployments: int = 0
-    tries: int = 0
-    events: int = 0
-    values: tuple[float, ...] = ()
-    """The number of each deployment, in ascending order."""
+    reason: str = ""
     words: str = ""
     """What was found, for a reader."""
+    right: int | None = None
+    wrong: int | None = None
+    line: int | None = None
+    """Deployments, or tries of an event, on the right side of the bound, on the wrong one, and too near it to tell."""
+    deployments: int | None = None
+    values: tuple[float, ...] = ()
+    """The number of each deployment, in ascending order."""
+    tries: int | None = None
+    events: int | None = None
+    estimate: float | None = None
+    low: float | None = None
+    high: float | None = None
+    relation: str = ""
+    bound: float | None = None
+    unit: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
-    """One claim in one release."""
+class Earlier:
+    """A verdict of an earlier rule or experiment, and why there is another one since."""
 
-    claim: str
-    incident: str
-    release: str
-    backend: str
-    client: str
-    injection: str
-    rule_commit: str
-    rule_hash: str
-    validity: tuple[str, ...]
-    expected: VerdictKind | None
-    """None where the claim has no expectation for the release: it is judged all the same."""
-    expected_from_code: str
+    run: str
+    created: str
+    commit: str
     verdict: VerdictKind
     reason: str
     summary: str
     trials: int
-    parts: tuple[PartResult, ...]
-    measures: tuple[MeasureSummary, ...]
-    evidence: tuple[EvidenceLine, ...]
+    because: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One claim in one release on one backend, with its faults made by one injection: by one run, or by all that is recorded.
+
+    ``expected`` is None where the claim has no expectation for the release: it is judged all the same. ``settings`` are those
+    of its arms that no release has by itself. ``trials`` is how many count, and ``notes`` say how far the finding carries.
+    ``basis`` is ``record`` where the verdict was made from all trials of the ``runs``, ``run`` where it is what the newest run
+    found of a claim that no incident has any more, ``summary`` where it is the verdict that an earlier rule gave.
+    ``counterexamples`` are those of the record's events that nobody withdrew, in words.
+    """
+
+    claim: str
+    incident: str
+    article: str = ""
+    says: str = ""
+    release: str
+    backend: str
+    injection: str
+    client: str
+    verdict: VerdictKind
+    reason: str
+    summary: str
+    expected: VerdictKind | None
+    expected_from_code: str
+    rule_commit: str = ""
+    rule_hash: str = ""
     settings: tuple[str, ...] = ()
-    """Those that its arms have set otherwise than the releases do by themselves."""
+    basis: str = FROM_RECORD
+    runs: tuple[str, ...] = ()
+    trials: int = 0
+    notes: tuple[str, ...] = ()
+    parts: tuple[PartResult, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    evidence: tuple[EvidenceLine, ...] = ()
+    counterexamples: tuple[str, ...] = ()
+    earlier: tuple[Earlier, ...] = ()
+
+    @property
+    def provenance(self) -> str:
+        """Where the verdict is from, if it was not measured on the release; empty where it was."""
+        return ""
 
     @property
     def status(self) -> str:
         """The verdict, or that the claim holds in part."""
         return status_of(self.verdict, self.parts)
+
+    def cell(self) -> tuple[str, str, str, str]:
+        """Claim, release, backend and injection: what the finding stands for."""
+        return (self.claim, self.release, self.backend, self.injection)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CarriedFinding(Finding):
+    """A finding of the record, said of a release that it was not measured on: what the claim cites is the same code there."""
+
+    carried_from: str
+
+    @property
+    def provenance(self) -> str:
+        """Which release was measured."""
+        return f"carried over from {self.carried_from}, not measured on {self.release}"
+
+    @property
+    def status(self) -> str:
+        """The verdict, and that it is carried over."""
+        return f"{super().status} ({self.provenance})"

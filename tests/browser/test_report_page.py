@@ -48,7 +48,7 @@ def test_nothing_is_wider_than_the_window(
 ) -> None:
     for finding in document["findings"]:
         finding["summary"] = finding["expected_from_code"] = LONG
-        finding["validity"] = [LONG]
+        finding["notes"] = [LONG]
     for claim in document["claims"].values():
         claim["says"] = claim["reading"] = LONG
     tab.open(page_of(document), width=width, dark=dark)

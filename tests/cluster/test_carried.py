@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import scenarios
-from analysis.ledger.lines import CarriedLine
 from harness.errors import EXIT_OK
+from harness.model.findings import CarriedFinding
 from harness.model.rules import Claim
 from harness.model.verdicts import VerdictKind
 from harness.releases.builds import take_build
@@ -86,7 +86,7 @@ def test_what_is_carried_over_has_no_neighbour_that_was_measured_otherwise(hidde
 
 
 def test_a_line_that_is_carried_over_says_so_wherever_it_is_told(hidden: str) -> None:
-    lines = [line for line in carried.ledger_on(hidden) if isinstance(line, CarriedLine)]
+    lines = [line for line in carried.ledger_on(hidden) if isinstance(line, CarriedFinding)]
     assert lines
     assert {line.release for line in lines} == {hidden}
     for line in lines:

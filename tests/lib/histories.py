@@ -40,15 +40,15 @@ def claims_of(*scenarios: Scenario) -> dict[str, Claim]:
 
 def verdict(claim: Claim, history: History) -> tuple[VerdictKind, str]:
     """The claim's, with its reason."""
-    _, found, reason, _, _ = judge(claim, tries_in(history))
-    return found, reason
+    found = judge(claim, tries_in(history))
+    return found.verdict, found.reason
 
 
 def part(claim: Claim, name: str, history: History) -> PartResult:
     """What is made of one part."""
-    return next(one for one in judge(claim, tries_in(history))[0] if one.name == name)
+    return next(one for one in judge(claim, tries_in(history)).parts if one.name == name)
 
 
 def said(claim: Claim, history: History) -> str:
     """The finding's sentence."""
-    return judge(claim, tries_in(history))[4]
+    return judge(claim, tries_in(history)).summary

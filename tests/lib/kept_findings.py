@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from analysis.ledger.lines import LedgerLine, plain
+from analysis.ledger.lines import plain
 from analysis.load.properties import Property
 from harness.model.findings import Finding
 from harness.paths import PACKAGES
@@ -24,7 +24,7 @@ _COUNTS = ("right", "wrong", "line", "deployments", "tries", "events", "estimate
 
 def of_run(name: str, findings: Iterable[Finding]) -> list[str]:
     """A run's lines, in the order of its findings."""
-    return [_line(name, one, one.measures, of_figure=("independent", "n", "p50", "p90", "p99")) for one in findings]
+    return [_line(name, one, of_figure=("tries", "n", "p50", "p90", "p99")) for one in findings]
 
 
 def of_load(name: str, properties: Iterable[Property]) -> list[str]:
@@ -35,9 +35,9 @@ def of_load(name: str, properties: Iterable[Property]) -> list[str]:
     ]
 
 
-def of_record(lines: Iterable[LedgerLine]) -> list[str]:
+def of_record(lines: Iterable[Finding]) -> list[str]:
     """The ledger's lines; of sentence, parts and figures the SHA-256 alone, since the ledger is committed itself."""
-    told = (json.loads(_line(RECORD, one, one.figures, of_figure=("tries", "p50"))) for one in lines)
+    told = (json.loads(_line(RECORD, one, of_figure=("tries", "p50"))) for one in lines)
     shown = ("summary", "parts", "figures")
     return [
         _text(
@@ -66,14 +66,14 @@ def require_kept(name: str, found: list[str], folder: Path) -> None:
     assert found == was, f"the order of {name} is another"
 
 
-def _line(name: str, one: Finding | LedgerLine, figures: Iterable[object], of_figure: Iterable[str]) -> str:
+def _line(name: str, one: Finding, of_figure: Iterable[str]) -> str:
     told = {at: getattr(one, at) for at in ("claim", "release", "backend", "injection", "reason", "summary", "trials")}
     parts = [
         [part.name, str(part.verdict), part.reason, part.words, *(getattr(part, count) for count in _COUNTS)]
         for part in one.parts
     ]
     names = ("name", "arm", "params", "unit", *of_figure, "min", "max", "censored")
-    drawn = sorted(([getattr(figure, at) for at in names] for figure in figures), key=_text)
+    drawn = sorted(([getattr(figure, at) for at in names] for figure in one.figures), key=_text)
     return _text({"run": name, **told, "verdict": str(one.verdict), "parts": parts, "figures": drawn})
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from pyspark.sql import Row
 
+from analysis.ledger.runs import CountedTrial
 from harness.model.findings import Finding
 from harness.model.scenario import Scenario
 from tests.lib.trials import LOCK_THREAD, OWNER, SUCCESSOR, Record, Trial, at, write_json
@@ -189,6 +190,7 @@ class Analysis:
     judged: Sequence[Finding]
     """All findings, also where a claim has one for each injection."""
     rows: Sequence[Row]
+    counted: Sequence[CountedTrial]
     report: Mapping[str, Any]
 
     @property
@@ -234,18 +236,17 @@ class Analysis:
     def finding(self, claim: str, release: str = "4.6.0") -> Finding:
         return self.findings[claim, release]
 
-    def trial(self, name: str) -> Mapping[str, Any]:
-        """What the report says of a trial: whether it counts, the reasons in words, and what else is notable."""
-        trials: Sequence[Mapping[str, Any]] = self.report["trials"]
-        return next(trial for trial in trials if trial["trial"] == name)
+    def trial(self, name: str) -> CountedTrial:
+        """What the analysis says of a trial: whether it counts, the reasons in words, and what else is notable."""
+        return next(one for one in self.counted if one.trial == name)
 
     def reasons(self, trial: str) -> list[str]:
         """Why a trial does not count; empty where it does."""
-        return list(self.trial(trial)["reasons"])
+        return list(self.trial(trial).exclusions)
 
     def notes(self, trial: str) -> list[str]:
         """What is notable of a trial, whether it counts or not."""
-        return list(self.trial(trial)["notes"])
+        return list(self.trial(trial).notes)
 
     def unmatched(self, name: str) -> Mapping[str, Any] | None:
         """The count of unknown lines of the log file whose place ends in ``name``; None when it has none."""

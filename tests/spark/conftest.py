@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from analysis.ledger.runs import FINDINGS, read_lines
 from analysis.observe import showing_everything
 from analysis.pipeline import analyze_in
 from harness.model.findings import Finding
@@ -83,7 +84,8 @@ def analysed(spark: SparkSession) -> Callable[..., Analysis]:
             path=path,
             judged=findings,
             rows=spark.read.parquet(str(path / "analysis" / "observations.parquet")).collect(),
-            report=json.loads((path / "analysis" / "report_data.json").read_text()),
+            counted=read_lines(path / FINDINGS).trials,
+            report=json.loads((path / "analysis" / "page.json").read_text()),
         )
 
     return analyse

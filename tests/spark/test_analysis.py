@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 import pytest
@@ -11,9 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 from analysis.checkers.base import Inputs, Value, giving, observations, together
 from analysis.checkers.locks import handover as handover_checker
 from analysis.evidence.tables import OBSERVATIONS
-from analysis.ledger.runs import LINES, read_lines
+from analysis.ledger.runs import FINDINGS, read_lines
 from analysis.pipeline import analyze_in
-from analysis.verdicts.document import load_report_data
+from analysis.report.document import load_report_data
 from analysis.verdicts.evidence import Evidence, TrialValidity
 from analysis.verdicts.judge import findings
 from analysis.verdicts.unjudged import UnjudgedClaims
@@ -68,8 +67,7 @@ def _late(trial: Trial, *, at_s: int, late_ms: float) -> None:
 )
 def test_a_trial_that_does_not_count_says_why(mixed: Analysis, trial: str, words: str) -> None:
     assert any(words in reason for reason in mixed.reasons(trial))
-    shown = next(item for item in mixed.report["trials"] if item["trial"] == trial)
-    assert shown["valid"] is False
+    assert not mixed.trial(trial).counts
 
 
 @pytest.mark.parametrize(
@@ -80,25 +78,25 @@ def test_what_is_notable_of_a_trial_that_counts_is_no_reason_against_it(
     mixed: Analysis, trial: str, words: str
 ) -> None:
     shown = mixed.trial(trial)
-    assert shown["valid"] is True
-    assert shown["reasons"] == []
-    assert any(words in note for note in shown["notes"])
+    assert shown.counts
+    assert shown.exclusions == ()
+    assert any(words in note for note in shown.notes)
 
 
 @pytest.mark.parametrize("trial", ["good", "early-hiccup", "slewed"])
 def test_noise_before_the_fault_and_slewing_do_not_matter(mixed: Analysis, trial: str) -> None:
-    assert mixed.reasons(trial) == mixed.trial(trial)["notes"] == []
+    assert mixed.reasons(trial) == mixed.notes(trial) == []
 
 
 def test_only_trials_that_count_are_in_findings_and_their_evidence(mixed: Analysis) -> None:
     found = mixed.finding("HAND-01")
     # How noisy the host may be is asked by the rule, and a trial that fails after its fault has begun is a result.
     counting = {"good", "hiccup", "early-hiccup", "slewed", "unfinished"}
-    assert {one["trial"] for one in mixed.report["trials"] if one["valid"]} == counting
+    assert {one.trial for one in mixed.counted if one.counts} == counting
     assert found.trials == len(counting)
     assert found.parts[0].tries == 2 * len(counting)
     assert {line.file.split("/")[1] for line in found.evidence} <= counting
-    assert "1 trials were repeated because of noise and do not count" in found.validity
+    assert "1 trials were repeated because of noise and do not count" in found.notes
 
 
 def test_the_report_can_load_what_the_analysis_wrote(mixed: Analysis) -> None:
@@ -115,14 +113,14 @@ def test_the_report_can_load_what_the_analysis_wrote(mixed: Analysis) -> None:
 
 
 def test_findings_are_written_beside_the_report_and_the_tables_as_parquet(mixed: Analysis, spark: SparkSession) -> None:
-    written = json.loads((mixed.path / "analysis" / "findings.json").read_text())
-    assert [item["claim"] for item in written["findings"]] == [finding.claim for finding in mixed.judged]
+    written = read_lines(mixed.path / FINDINGS).findings
+    assert [one.claim for one in written] == [one.claim for one in mixed.judged]
     queues = spark.read.parquet(str(mixed.path / "analysis" / "queues.parquet"))
     assert queues.where("trial = 'good'").count() == 4
 
 
 def test_what_the_record_keeps_of_a_run_is_written_beside_the_findings(mixed: Analysis) -> None:
-    kept = read_lines(mixed.path / LINES)
+    kept = read_lines(mixed.path / FINDINGS)
     assert sorted(one.trial for one in kept.trials) == sorted(path.name for path in (mixed.path / "trials").iterdir())
     assert [one.claim for one in kept.findings]
     good = next(one for one in kept.trials if one.trial == "good")
@@ -145,7 +143,7 @@ def test_an_empty_history_is_undecided_and_cites_nothing(
 def test_a_run_without_any_trial_is_undecided(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> None:
     result = analysed(new_run())
     assert {finding.verdict for finding in result.judged} == {"undecided"}
-    assert result.report["trials"] == []
+    assert result.counted == ()
 
 
 def test_a_checker_that_fails_takes_only_its_own_claims_with_it(
@@ -158,7 +156,7 @@ def test_a_checker_that_fails_takes_only_its_own_claims_with_it(
     path = new_run(trials=[handover("good")]).save()
     found = {item.claim: item for item in analyze_in(spark, read_run_directory(path), SCENARIOS)}
     assert (found["HAND-01"].verdict, found["HAND-01"].reason) == ("undecided", "checker failed")
-    assert any("the checker handover failed" in words for words in found["HAND-01"].validity)
+    assert any("the checker handover failed" in words for words in found["HAND-01"].notes)
     assert found["HAND-02"].verdict == "confirmed"
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from analysis.ledger.runs import FINDINGS, read_lines
 from harness.host.ports import free_port
 from harness.leases.leases import Leases
 from harness.paths import PACKAGES
@@ -58,13 +59,13 @@ def _ended(analysis: subprocess.Popen[str]) -> str:
 
 
 def _same(run: Path, here: Analysis, spark: SparkSession) -> None:
-    found, wanted = (json.loads((path / "analysis" / "findings.json").read_text()) for path in (run, here.path))
-    assert [one["claim"] for one in wanted["findings"]] == ["HAND-01", "HAND-02"]
+    found, wanted = (read_lines(path / FINDINGS) for path in (run, here.path))
+    assert [one.claim for one in wanted.findings] == ["HAND-01", "HAND-02"]
     assert found == wanted
     rows = spark.read.parquet(f"file://{run}/analysis/observations.parquet").collect()
     assert {"lost_count", "handover_s"} <= {row.measure for row in rows}
     assert sorted(map(str, rows)) == sorted(map(str, here.rows))
-    counted = (json.loads((path / "analysis" / "report_data.json").read_text())["logs"] for path in (run, here.path))
+    counted = (json.loads((path / "analysis" / "page.json").read_text())["logs"] for path in (run, here.path))
     assert next(counted) == next(counted)
 
 

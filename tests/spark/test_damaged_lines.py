@@ -98,5 +98,5 @@ def test_an_incident_with_hostile_lines_is_judged(
     path = new_run("handover", trials=[handover("one"), handover("two", deployment="d2")]).save()
     _damage(path / "trials" / "one", path)
     found = analysed(path)
-    assert any(f"{2 * len(HOSTILE)} lines are no whole records" in note for note in found.trial("one")["notes"])
-    assert found.trial("two")["notes"] == []
+    assert any(f"{2 * len(HOSTILE)} lines are no whole records" in note for note in found.notes("one"))
+    assert found.notes("two") == []

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from analysis.hadoop import HadoopFolder
+from analysis.ledger.runs import FINDINGS, read_lines
 from harness.errors import EXIT_OK, EXIT_USAGE
 from harness.host.ports import free_port
 from harness.leases.leases import Leases
@@ -73,14 +74,12 @@ def test_a_run_in_hdfs_has_the_findings_of_one_that_lies_here(
     assert histories
     assert {name: after[name] for name in histories} == histories
     assert "analysis/old.json" not in after
-    for name in ("report.html", "analysis/findings.json", "analysis/report_data.json"):
+    for name in ("report.html", "analysis/findings.jsonl", "analysis/page.json"):
         assert after[name] > 0
         folder.get(name, tmp_path)
-    found, wanted = (
-        json.loads((path / "analysis" / "findings.json").read_text())["findings"] for path in (tmp_path, here.path)
-    )
-    assert [one["claim"] for one in wanted] == ["HAND-01", "HAND-02"]
-    assert any(one["evidence"] for one in wanted)
+    found, wanted = (read_lines(path / FINDINGS).findings for path in (tmp_path, here.path))
+    assert [one.claim for one in wanted] == ["HAND-01", "HAND-02"]
+    assert any(one.evidence for one in wanted)
     assert found == wanted
     rows = spark.read.parquet(f"{url}/analysis/observations.parquet").collect()
     assert sorted(map(str, rows)) == sorted(map(str, here.rows))

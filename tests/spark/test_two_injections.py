@@ -77,9 +77,8 @@ def test_a_claim_has_a_finding_for_each_way_from_that_ways_trials_alone(run: Ana
 
 
 def test_findings_and_trials_of_the_report_name_their_way(run: Analysis) -> None:
-    findings = run.report["findings"]
-    assert [item["injection"] for item in findings if item["claim"] == "STALL-01"] == ["byteman", "freeze"]
-    injections = {item["trial"]: item["injection"] for item in run.report["trials"]}
+    assert [one.injection for one in run.judged if one.claim == "STALL-01"] == ["byteman", "freeze"]
+    injections = {one.trial: one.chosen_injection for one in run.counted}
     assert (injections["b1"], injections["f1"], injections["quiet"]) == ("byteman", "freeze", "freeze")
     shown = {
         (item["injection"], tuple(item["values"])) for item in run.report["distributions"] if item["arm"] == "incident"

@@ -18,11 +18,13 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from analysis.ledger.runs import FINDINGS, read_lines
+from harness.model.findings import Finding
 from harness.paths import PACKAGES
 from harness.rundir.files import replace_file
 from tests.lib.packed_run import unpack_run
@@ -30,7 +32,8 @@ from tests.lib.packed_run import unpack_run
 DATA = PACKAGES / "tests" / "data" / "yardstick"
 WHOLE = os.environ.get("YARDSTICK") == "whole"
 RELEASES = ("4.6.0", "5.3.3")
-KEPT = ("independent", "n", "censored", "p50", "min", "max")
+KEPT = {"independent": "tries", "n": "n", "censored": "censored", "p50": "p50", "min": "min", "max": "max"}
+"""What the data file calls the fields of a figure."""
 
 Figures = dict[str, dict[str, float | None]]
 
@@ -41,16 +44,15 @@ def recorded() -> Figures:
     return figures
 
 
-def figures_of(findings: list[Mapping[str, object]]) -> Figures:
+def figures_of(findings: Sequence[Finding]) -> Figures:
     """By incident, release, injection, measure, arm and cell; several claims that read a measure there see the same of it."""
     figures: Figures = {}
     for finding in findings:
-        measures = finding["measures"]
-        assert isinstance(measures, list)
-        for one in measures:
-            cell = ",".join(f"{name}={value}" for name, value in sorted(one["params"].items()))
-            of = (finding["incident"], finding["release"], finding["injection"], one["name"], one["arm"], cell)
-            rounded = {name: one[name] if one[name] is None else float(f"{one[name]:.6g}") for name in KEPT}
+        for one in finding.figures:
+            cell = ",".join(f"{name}={value}" for name, value in sorted(one.params.items()))
+            of = (finding.incident, finding.release, finding.injection, one.name, one.arm, cell)
+            told = {name: getattr(one, field) for name, field in KEPT.items()}
+            rounded = {name: value if value is None else float(f"{value:.6g}") for name, value in told.items()}
             key = " ".join(map(str, of)).strip()
             assert figures.setdefault(key, rounded) == rounded, f"two claims see different figures of {key}"
     return dict(sorted(figures.items()))
@@ -79,7 +81,7 @@ def analysed(run: Path, *, whole: bool) -> Figures:
         check=True,
         timeout=1700,
     )
-    return figures_of(json.loads((run / "analysis" / "findings.json").read_text())["findings"])
+    return figures_of(read_lines(run / FINDINGS).findings)
 
 
 @pytest.mark.timeout(1800)

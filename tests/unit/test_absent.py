@@ -9,8 +9,8 @@ import pytest
 
 import scenarios
 from analysis.ledger.absent import absence, never_run, not_applicable
-from analysis.ledger.lines import LedgerLine
 from analysis.ledger.markdown import ledger_table
+from harness.model.findings import Finding
 from harness.model.rules import Claim
 from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
@@ -39,12 +39,12 @@ def _claims() -> list[tuple[Scenario, Claim]]:
 
 
 @pytest.fixture(scope="module")
-def lines() -> list[LedgerLine]:
+def lines() -> list[Finding]:
     return committed_ledger()
 
 
 def test_each_reported_claim_without_a_line_is_not_applicable_by_a_class_or_said_to_be_left(
-    lines: list[LedgerLine],
+    lines: list[Finding],
 ) -> None:
     reasons = not_applicable(lines, scenarios.ALL, recorded_releases())
     there = {(line.claim, line.release) for line in lines if line.backend == "local"}
@@ -65,7 +65,7 @@ def _settings(release: str) -> set[str]:
     return {*known.broker, *known.client}
 
 
-def test_what_a_release_lacks_is_none_of_its_settings_and_one_of_the_newest(lines: list[LedgerLine]) -> None:
+def test_what_a_release_lacks_is_none_of_its_settings_and_one_of_the_newest(lines: list[Finding]) -> None:
     newest = _settings(recorded_releases()[-1])
     said = 0
     for scenario, claim in _claims():
@@ -86,7 +86,7 @@ def test_a_cure_names_a_failure_of_its_own_incident() -> None:
 
 @pytest.mark.parametrize("verdict", [VerdictKind.CONFIRMED, VerdictKind.UNDECIDED, None])
 def test_a_failure_that_is_not_refuted_leaves_its_cure_not_run(
-    lines: list[LedgerLine], verdict: VerdictKind | None
+    lines: list[Finding], verdict: VerdictKind | None
 ) -> None:
     before = absence(CURE, "4.9.7", not_applicable(lines, scenarios.ALL, ("4.9.7",)))
     assert before == f"not applicable (nothing to cure, {STUCK} is refuted: CommitLog.asyncPutMessage)"
@@ -96,11 +96,11 @@ def test_a_failure_that_is_not_refuted_leaves_its_cure_not_run(
     assert absence(CURE, "4.9.7", not_applicable([*others, *other], scenarios.ALL, ("4.9.7",))) == "not run"
 
 
-def test_a_cure_that_could_be_run_is_not_run_whatever_is_refuted(lines: list[LedgerLine]) -> None:
+def test_a_cure_that_could_be_run_is_not_run_whatever_is_refuted(lines: list[Finding]) -> None:
     assert absence(CURE, "4.6.0", not_applicable(lines, scenarios.ALL, ("4.6.0",))) == "not run"
 
 
-def test_an_upgrade_to_the_release_that_is_there_is_a_restart_and_lacks_no_run(lines: list[LedgerLine]) -> None:
+def test_an_upgrade_to_the_release_that_is_there_is_a_restart_and_lacks_no_run(lines: list[Finding]) -> None:
     rolling = scenarios.find("rolling-upgrade")
     reasons = not_applicable(lines, [rolling], recorded_releases())
     of_newest = {(claim.id, "5.5.0") for claim in rolling.claims}
@@ -116,7 +116,7 @@ def test_an_upgrade_to_the_release_that_is_there_is_a_restart_and_lacks_no_run(l
     assert (there.claim, "5.5.0") not in not_applicable([there], [rolling], recorded_releases())
 
 
-def test_the_ledger_shows_the_reason(lines: list[LedgerLine]) -> None:
+def test_the_ledger_shows_the_reason(lines: list[Finding]) -> None:
     of = [line for line in lines if line.claim in (STUCK, CURE)]
     cure = ledger_table(of, not_applicable(lines, scenarios.ALL, recorded_releases()), every=True).splitlines()[-1]
     assert cure.count(f"not applicable (nothing to cure, {STUCK} is refuted: CommitLog.asyncPutMessage)") == 2

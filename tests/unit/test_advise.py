@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 import scenarios
-from analysis.ledger.lines import LedgerLine
+from harness.model.findings import Finding
 from harness.model.verdicts import VerdictKind
 from harness.releases.jars import recorded_releases
 from mqlab.advise import BEST, DOES_NOT, HELPS, NO_USE, OPEN, Advice, advice, lines
@@ -31,7 +31,7 @@ def _line(
     kind: str = "F",
     carried: str = "",
     **parts: VerdictKind,
-) -> LedgerLine:
+) -> Finding:
     made = [
         SimpleNamespace(
             name=name.replace("__", " ").replace("_", ", "),
@@ -51,7 +51,7 @@ def _line(
     line = SimpleNamespace(
         claim=claim, release=release, backend=backend, injection="none", parts=made, figures=figures, provenance=carried
     )
-    return cast(LedgerLine, line)
+    return cast(Finding, line)
 
 
 def _of(found: list[Advice], setting: str) -> Advice:
@@ -96,7 +96,7 @@ def test_a_setting_is_not_asked_about_on_a_release_that_has_it_not() -> None:
     ],
     ids=["another release", "containers", "undecided"],
 )
-def test_what_was_not_decided_on_that_release_is_said_to_be_open(line: LedgerLine) -> None:
+def test_what_was_not_decided_on_that_release_is_said_to_be_open(line: Finding) -> None:
     one = _of(advice([line], "5.5.0", ["stopped"]), AVOIDANCE)
     assert one.answer == OPEN
     assert {said.measured for said in (*one.because, *one.costs)} == {"not measured"}

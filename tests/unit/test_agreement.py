@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from analysis.ledger.agreement import NOT_TRIED, Standing, agreements, beside_record, left_out, lines, tried
-from analysis.ledger.lines import Figure, LedgerLine, LedgerPart
-from harness.model.findings import Finding, MeasureSummary, PartResult
+from harness.model.findings import Figure, Finding, PartResult
 from harness.model.verdicts import Reason, VerdictKind
 
 UNDECIDED, CONFIRMED = VerdictKind.UNDECIDED, VerdictKind.CONFIRMED
@@ -17,35 +16,42 @@ UNDECIDED, CONFIRMED = VerdictKind.UNDECIDED, VerdictKind.CONFIRMED
 
 def _part(kind: str, estimate: float, **more: Any) -> PartResult:
     return PartResult(
-        name="p", verdict=UNDECIDED, reason="too few deployments", estimate=estimate, low=None, high=None, relation="<=",
-        bound=16.0, unit="s", why="", units=1, kind=kind, role="claim", words="as seen", **more,
+        name="p", verdict=UNDECIDED, reason="too few deployments", estimate=estimate, relation="<=", bound=16.0, unit="s",
+        kind=kind, words="as seen", **more,
     )  # fmt: skip
 
 
 def _finding(*parts: PartResult, p50: float = 100.0, trials: int = 3) -> Finding:
-    measure = MeasureSummary(
-        name="rejected_count", arm="incident", params={"stall_ms": 450}, unit="", independent=3, n=3, censored=0, p50=p50,
-        p90=None, p99=None, min=None, max=None, low=None, high=None,
-    )  # fmt: skip
+    figure = Figure(
+        name="rejected_count",
+        arm="incident",
+        params={"stall_ms": 450},
+        unit="",
+        tries=3,
+        n=3,
+        p50=p50,
+        min=None,
+        max=None,
+    )
     return Finding(
         claim="BUSY-09", incident="append-stall", release="5.3.3", backend="local", client="java", injection="byteman",
-        rule_commit="", rule_hash="rule", validity=(), expected=CONFIRMED, expected_from_code="", verdict=UNDECIDED,
-        reason="too few deployments", summary="", trials=trials, parts=parts, measures=(measure,), evidence=(),
+        rule_hash="rule", expected=CONFIRMED, expected_from_code="", verdict=UNDECIDED, reason="too few deployments",
+        summary="", trials=trials, parts=parts, figures=(figure,),
     )  # fmt: skip
 
 
-def _line(*parts: LedgerPart, rule_hash: str = "rule", figures: bool = True) -> LedgerLine:
+def _line(*parts: PartResult, rule_hash: str = "rule", figures: bool = True) -> Finding:
     figure = Figure(
         name="rejected_count", arm="incident", params={"stall_ms": 450.0}, unit="", tries=5, p50=100, min=98, max=103
     )
-    return LedgerLine(
+    return Finding(
         claim="BUSY-09", incident="append-stall", article="A1", says="", release="5.3.3", backend="local",
         injection="byteman", client="java", verdict=CONFIRMED, reason="", summary="", expected=CONFIRMED,
         expected_from_code="", rule_hash=rule_hash, parts=parts, figures=(figure,) if figures else (),
     )  # fmt: skip
 
 
-def _standing(finding: Finding, *record: LedgerLine) -> Standing:
+def _standing(finding: Finding, *record: Finding) -> Standing:
     (one,) = agreements([finding], record)
     return one.standing
 
@@ -66,18 +72,18 @@ def test_what_differs_is_told_with_both_figures() -> None:
 @pytest.mark.parametrize(
     ("here", "there", "standing"),
     [
-        (_part("Q", 14.0), LedgerPart(name="p", verdict=CONFIRMED, estimate=13.0), Standing.AGREES),
-        (_part("Q", 24.0), LedgerPart(name="p", verdict=CONFIRMED, estimate=13.0), Standing.DIFFERS),
-        (_part("Q", 16.5), LedgerPart(name="p", verdict=UNDECIDED, estimate=15.0, values=(12, 17)), Standing.AGREES),
-        (_part("F", 1.0), LedgerPart(name="p", verdict=CONFIRMED, estimate=1.0), Standing.AGREES),
-        (_part("F", 0.0), LedgerPart(name="p", verdict=CONFIRMED, estimate=1.0), Standing.DIFFERS),
-        (_part("U", 0.2, events=1, tries=5), LedgerPart(name="p", verdict=CONFIRMED, estimate=0.0, events=0), Standing.DIFFERS),
-        (_part("U", 0.0, events=0, tries=5), LedgerPart(name="p", verdict=UNDECIDED, estimate=0.1, events=4), Standing.TOO_FEW),
-        (_part("U", 0.0, events=0, tries=5), LedgerPart(name="p", verdict=UNDECIDED, estimate=0.9, events=36), Standing.DIFFERS),
+        (_part("Q", 14.0), PartResult(name="p", verdict=CONFIRMED, estimate=13.0), Standing.AGREES),
+        (_part("Q", 24.0), PartResult(name="p", verdict=CONFIRMED, estimate=13.0), Standing.DIFFERS),
+        (_part("Q", 16.5), PartResult(name="p", verdict=UNDECIDED, estimate=15.0, values=(12, 17)), Standing.AGREES),
+        (_part("F", 1.0), PartResult(name="p", verdict=CONFIRMED, estimate=1.0), Standing.AGREES),
+        (_part("F", 0.0), PartResult(name="p", verdict=CONFIRMED, estimate=1.0), Standing.DIFFERS),
+        (_part("U", 0.2, events=1, tries=5), PartResult(name="p", verdict=CONFIRMED, estimate=0.0, events=0), Standing.DIFFERS),
+        (_part("U", 0.0, events=0, tries=5), PartResult(name="p", verdict=UNDECIDED, estimate=0.1, events=4), Standing.TOO_FEW),
+        (_part("U", 0.0, events=0, tries=5), PartResult(name="p", verdict=UNDECIDED, estimate=0.9, events=36), Standing.DIFFERS),
     ],
 )  # fmt: skip
 def test_parts_of_the_same_rule_are_compared_by_their_kind(
-    here: PartResult, there: LedgerPart, standing: Standing
+    here: PartResult, there: PartResult, standing: Standing
 ) -> None:
     assert _standing(_finding(here), _line(there, figures=False)) is standing
 
@@ -86,8 +92,8 @@ def test_a_claim_of_which_only_a_control_was_measured_was_not_looked_at() -> Non
     control = dataclasses.replace(_part("Q", 14.0), name="control", role="control")
     unseen = dataclasses.replace(_part("Q", 0.0), estimate=None)
     recorded = (
-        LedgerPart(name="p", verdict=CONFIRMED, estimate=13.0),
-        LedgerPart(name="control", role="control", verdict=CONFIRMED, estimate=13.0),
+        PartResult(name="p", verdict=CONFIRMED, estimate=13.0),
+        PartResult(name="control", role="control", verdict=CONFIRMED, estimate=13.0),
     )
     (found,) = agreements([_finding(unseen, control)], [_line(*recorded)])
     assert (found.standing, found.words) == (Standing.UNSEEN, "p")
@@ -112,14 +118,14 @@ def test_a_claim_of_which_only_a_control_was_measured_was_not_looked_at() -> Non
 def test_what_decides_is_every_part_of_a_confirmed_claim_and_a_refuted_one_of_a_refuted(
     verdict: VerdictKind, of_parts: tuple[VerdictKind, ...], measured: tuple[str, ...], standing: Standing
 ) -> None:
-    recorded = [LedgerPart(name=name, verdict=one, estimate=13.0) for name, one in zip("ab", of_parts, strict=True)]
+    recorded = [PartResult(name=name, verdict=one, estimate=13.0) for name, one in zip("ab", of_parts, strict=True)]
     here = [dataclasses.replace(_part("Q", 14.0), name=name) for name in measured]
     line = dataclasses.replace(_line(*recorded), verdict=verdict)
     assert _standing(_finding(*here), line) is standing
 
 
 def test_what_was_not_looked_at_and_what_was_tried_too_seldom_are_counted_apart() -> None:
-    rare = LedgerPart(name="p", verdict=UNDECIDED, estimate=0.1, events=4)
+    rare = PartResult(name="p", verdict=UNDECIDED, estimate=0.1, events=4)
     seldom = _finding(_part("U", 0.0, events=0, tries=5))
     unseen = dataclasses.replace(_finding(dataclasses.replace(_part("Q", 0.0), estimate=None)), claim="BUSY-10")
     seen = dataclasses.replace(_finding(), claim="BUSY-11")
@@ -161,7 +167,7 @@ def test_claims_of_which_no_trial_says_anything_are_named_apart() -> None:
     assert left_out([seen]) == []
 
 
-def _beside(finding: Finding, *record: LedgerLine) -> Finding:
+def _beside(finding: Finding, *record: Finding) -> Finding:
     (one,) = beside_record([finding], record)
     return one
 
@@ -173,8 +179,8 @@ def test_a_claim_whose_rule_has_an_arm_that_does_not_exist_stands_as_what_was_tr
         reason=str(Reason.NOT_EXERCISED),
         summary="Undecided (not exercised): It took 14 s.",
     )
-    known = LedgerPart(name="p", verdict=CONFIRMED, estimate=13.0)
-    line = _line(known, LedgerPart(name="to come", verdict=UNDECIDED, estimate=None))
+    known = PartResult(name="p", verdict=CONFIRMED, estimate=13.0)
+    line = _line(known, PartResult(name="to come", verdict=UNDECIDED, estimate=None))
     shown = _beside(finding, line)
     assert (shown.verdict, shown.reason, shown.summary) == (UNDECIDED, Standing.AGREES, "It took 14 s.")
     assert [part.reason for part in shown.parts] == ["too few deployments", ""]

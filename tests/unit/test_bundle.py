@@ -19,8 +19,8 @@ from rich.console import Console
 
 import mqlab.bundle
 import mqlab.resume
+from analysis.report.document import ReportData
 from analysis.report.replayed import compared
-from analysis.verdicts.document import ReportData
 from harness.errors import EXIT_OK, EXIT_USAGE, ConfigurationError
 from harness.host.facts import Commit
 from harness.model.verdicts import VerdictKind
@@ -80,7 +80,13 @@ def test_what_was_packed_comes_out_elsewhere(tmp_path: Path) -> None:
     found = open_bundle(file, tmp_path / "elsewhere")
     packed = {path.relative_to(found).as_posix(): path.read_bytes() for path in found.rglob("*") if path.is_file()}
     assert packed == {name: (run / name).read_bytes() for name in packed}
-    assert {"manifest.json", "trials/t1/history/p.jsonl", "analysis/report_data.json", "hiccups.jsonl"} <= packed.keys()
+    assert {
+        "manifest.json",
+        "trials/t1/history/p.jsonl",
+        "analysis/findings.jsonl",
+        "analysis/page.json",
+        "hiccups.jsonl",
+    } <= packed.keys()
     assert not any(name.startswith(("look/", ".lock")) or ".parquet" in name for name in packed)
     assert [path.name for path in (tmp_path / "elsewhere").iterdir() if path.is_file()] == [ABOUT]
     about = json.loads((tmp_path / "elsewhere" / ABOUT).read_text())
@@ -251,8 +257,9 @@ FOREIGN: dict[str, tuple[Manifest, dict[str, str], str]] = {
     "clients of one": (_changed(client_releases={"4.6.0": "9.9.9"}), {}, "it is of RocketMQ 9.9.9"),
     "a release that paints": (_changed(releases=("\x1b[2J",)), {}, "it is of RocketMQ"),
     "a commit that paints": (_changed(commit="\x1b[2J"), {}, "started with commit"),
-    "a report without an end": (SINGLE, {"analysis__report_data_json": "[" * 100_000}, "is not replayed"),
-    "no report": (SINGLE, {"analysis__report_data_json": ""}, "is not replayed"),
+    "a report without an end": (SINGLE, {"analysis__findings_jsonl": "[" * 100_000}, "is not replayed"),
+    "a page without an end": (SINGLE, {"analysis__page_json": "[" * 100_000}, "is not replayed"),
+    "no report": (SINGLE, {"analysis__findings_jsonl": ""}, "is not replayed"),
     "an unknown incident": (_changed(incidents=("nothing",)), {}, "unknown incident"),
     "an unknown option": (_changed(command="mqlab reproduce append-stall --nothing"), {}, "unrecognized arguments"),
     "a wrong value": (_changed(command="mqlab reproduce append-stall --release nine"), {}, "its command cannot"),
@@ -406,7 +413,7 @@ def test_a_figure_agrees_within_a_twentieth_and_a_time_within_the_hosts_hiccup(
 ) -> None:
     def with_value(value: float) -> ReportData:
         one = dataclasses.replace(data.distributions[0], unit=unit, values=(value,), censored=())
-        trial = dataclasses.replace(data.trials[0], valid=True, hiccup_ms_max=hiccup_ms)
+        trial = dataclasses.replace(data.trials[0], exclusions=(), hiccup_ms=hiccup_ms)
         return dataclasses.replace(data, distributions=(one,), findings=(), trials=(trial,))
 
     found = compared(with_value(now), with_value(100.0))

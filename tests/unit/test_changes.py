@@ -7,34 +7,34 @@ from pathlib import Path
 
 import pytest
 
-from analysis.ledger.lines import LedgerLine, LedgerPart
 from analysis.report.changes import FigureChange, changes
 from harness.errors import EXIT_OK, EXIT_USAGE, LedgerError
+from harness.model.findings import Finding, PartResult
 from harness.model.verdicts import VerdictKind
 from mqlab.main import main
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
 
 
-def by_deployments(middle: float, name: str = "hand-over", deployments: int = 5) -> LedgerPart:
+def by_deployments(middle: float, name: str = "hand-over", deployments: int = 5) -> PartResult:
     """Deployments that differ by a tenth in all."""
     values = tuple(middle * (1 + 0.1 * (place / max(1, deployments - 1) - 0.5)) for place in range(deployments))
-    return LedgerPart(name=name, verdict=CONFIRMED, kind="Q", values=values, estimate=middle, words=f"{middle:g} s")
+    return PartResult(name=name, verdict=CONFIRMED, kind="Q", values=values, estimate=middle, words=f"{middle:g} s")
 
 
-def by_tries(rate: float, low: float, high: float, kind: str = "U") -> LedgerPart:
-    return LedgerPart(name="late", verdict=CONFIRMED, kind=kind, estimate=rate, low=low, high=high, words=f"{rate:.0%}")
+def by_tries(rate: float, low: float, high: float, kind: str = "U") -> PartResult:
+    return PartResult(name="late", verdict=CONFIRMED, kind=kind, estimate=rate, low=low, high=high, words=f"{rate:.0%}")
 
 
-def finding(claim: str, release: str, verdict: VerdictKind, *parts: LedgerPart) -> LedgerLine:
-    return LedgerLine(
+def finding(claim: str, release: str, verdict: VerdictKind, *parts: PartResult) -> Finding:
+    return Finding(
         claim=claim, incident="i", article="A3", says="the article's words", release=release, backend="local", client="java",
         injection="signal", expected=verdict, verdict=verdict, reason="", summary=f"{claim} on {release}",
         expected_from_code="", parts=parts,
     )  # fmt: skip
 
 
-def ledger(*findings: LedgerLine) -> tuple[LedgerLine, ...]:
+def ledger(*findings: Finding) -> tuple[Finding, ...]:
     return findings
 
 
@@ -83,7 +83,7 @@ def test_what_is_undecided_or_missing_on_one_side_is_no_change_and_is_named() ->
     assert "no verdict differs" in found.lines()
 
 
-def moved(before: LedgerPart, after: LedgerPart) -> tuple[FigureChange, ...]:
+def moved(before: PartResult, after: PartResult) -> tuple[FigureChange, ...]:
     lines = ledger(finding("ORDER-01", "4.6.0", CONFIRMED, before), finding("ORDER-01", "5.3.3", CONFIRMED, after))
     return changes(lines, "4.6.0", "5.3.3").figures
 
@@ -98,7 +98,7 @@ def moved(before: LedgerPart, after: LedgerPart) -> tuple[FigureChange, ...]:
     ids=["half as long", "from none", "more seldom"],
 )
 def test_a_figure_whose_deployments_or_intervals_are_apart_has_moved(
-    before: LedgerPart, after: LedgerPart, factor: float | None
+    before: PartResult, after: PartResult, factor: float | None
 ) -> None:
     (figure,) = moved(before, after)
     assert (figure.claim, figure.part, figure.before, figure.after) == (
@@ -121,7 +121,7 @@ def test_a_figure_whose_deployments_or_intervals_are_apart_has_moved(
     ],
     ids=["deployments overlap", "too few deployments", "another kind", "intervals overlap", "a fact"],
 )
-def test_a_figure_that_cannot_be_told_apart_has_not_moved(before: LedgerPart, after: LedgerPart) -> None:
+def test_a_figure_that_cannot_be_told_apart_has_not_moved(before: PartResult, after: PartResult) -> None:
     assert moved(before, after) == ()
 
 

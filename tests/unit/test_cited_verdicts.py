@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import scenarios
-from analysis.ledger.lines import LedgerLine
+from harness.model.findings import Finding
 from harness.paths import PACKAGES
 from harness.releases.jars import recorded_releases
 from mqlab.recorded import committed_ledger
@@ -159,7 +159,7 @@ def test_what_the_articles_get_wrong_is_refuted_where_the_readme_says_so(ledger:
     assert len(points[1].split("\n- ")) > 5
 
 
-def uncited(point: str, lines: list[LedgerLine]) -> list[str]:
+def uncited(point: str, lines: list[Finding]) -> list[str]:
     """The numbers of a sentence that none of its claims has, rounded as they are; settings are the claims', too.
 
     Of the releases that it names, or of all.

@@ -8,8 +8,8 @@ import re
 import pytest
 
 import scenarios
-from analysis.ledger.lines import LedgerLine, LedgerPart
 from harness.errors import LedgerError
+from harness.model.findings import Finding, PartResult
 from harness.model.verdicts import VerdictKind
 from harness.releases.jars import recorded_releases
 from mqlab.defect_figures import ACTUAL, DOCUMENT, document
@@ -23,11 +23,11 @@ TEXT = (
 
 
 @pytest.fixture(scope="module")
-def line() -> LedgerLine:
+def line() -> Finding:
     one = next(one for one in committed_ledger() if (one.release, one.backend) == (NEWEST, "local"))
     parts = (
-        LedgerPart(name="late", verdict=VerdictKind.CONFIRMED, values=(10.25, 11.5)),
-        LedgerPart(name="lost", verdict=VerdictKind.CONFIRMED, values=(3.0, 3.0)),
+        PartResult(name="late", verdict=VerdictKind.CONFIRMED, values=(10.25, 11.5)),
+        PartResult(name="lost", verdict=VerdictKind.CONFIRMED, values=(3.0, 3.0)),
     )
     return dataclasses.replace(
         one, claim="X-some-thing-01", verdict=VerdictKind.REFUTED, summary=f"It was {'so ' * 60}late.", parts=parts
@@ -39,7 +39,7 @@ def test_the_committed_quotations_are_those_of_the_ledger() -> None:
     assert text == document(text, committed_ledger()), "mqlab ledger --recompute"
 
 
-def test_a_quotation_is_replaced_as_a_whole_with_the_values_that_it_names(line: LedgerLine) -> None:
+def test_a_quotation_is_replaced_as_a_whole_with_the_values_that_it_names(line: Finding) -> None:
     older = dataclasses.replace(line, release=recorded_releases()[0], summary="Of another release.")
     made = document(TEXT.format(parts=", late, lost", old="confirmed"), [line, older])
     (found,) = ACTUAL.finditer(made)
@@ -52,7 +52,7 @@ def test_a_quotation_is_replaced_as_a_whole_with_the_values_that_it_names(line: 
 
 
 @pytest.mark.parametrize(("parts", "lacks"), [(", never", "X-some-thing-01, never"), ("", "X-some-thing-01")])
-def test_what_the_ledger_has_not_is_refused(line: LedgerLine, parts: str, lacks: str) -> None:
+def test_what_the_ledger_has_not_is_refused(line: Finding, parts: str, lacks: str) -> None:
     ledger = [line] if parts else [dataclasses.replace(line, backend="compose")]
     with pytest.raises(LedgerError, match=f"quotes {lacks}, which the ledger has not"):
         document(TEXT.format(parts=parts, old="confirmed"), ledger)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import threading
 from collections.abc import Iterable, Sequence
@@ -13,15 +14,16 @@ import pytest
 
 import mqlab.hold
 import scenarios
+from analysis.report.document import Distribution
 from analysis.report.one_trial import trial_lines
 from analysis.report.replayed import compared
 from analysis.report.sweep import SweepResult, lines, of_release
 from analysis.report.terminal import summary_lines
 from analysis.stall_model.model import Stall, predict
 from analysis.verdicts.claims import judge
-from analysis.verdicts.document import Distribution, TrialNote
 from analysis.verdicts.tries import Tries, Try
 from harness.errors import EXIT_OK, Interrupted
+from harness.model.findings import Finding
 from harness.model.sweep import Point, Sweep
 from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
@@ -30,6 +32,7 @@ from mqlab.hold import Hold
 from mqlab.main import main
 from mqlab.own_incident import TEMPLATE, read_incident
 from tests.lib.histories import History, tries_in
+from tests.lib.samples import counted
 
 
 def _block(document: str, begin: str) -> list[str]:
@@ -69,10 +72,7 @@ def test_a_trial_that_is_reproduced_is_planned_and_told_as_shown(capsys: pytest.
     command, *shown = _block("reproduce.md", TYPED)
     assert main([*command.removeprefix("$ mqlab ").split(), "--release", "5.5.0", "--plan"]) == EXIT_OK
     planned = " ".join(capsys.readouterr().err.split())
-    note = TrialNote(
-        trial="t", incident="append-stall", arm="incident", params=CELL, release="5.5.0", deployment="d", valid=True,
-        reasons=(), notes=(),
-    )  # fmt: skip
+    note = counted(incident="append-stall", arm="incident", cell=CELL, release="5.5.0")
     measured = tuple(
         Distribution(
             incident="append-stall", release="5.5.0", arm="incident", measure=measure, unit=unit, values=tuple(values),
@@ -201,16 +201,13 @@ def test_the_end_of_the_templates_run_is_as_shown(tmp_path: Path) -> None:
     path = tmp_path / "my_incident.py"
     path.write_text(TEMPLATE.read_text("utf-8"), "utf-8")
     rows = tries_in(STALLS)
-    found: list[Any] = []
+    found: list[Finding] = []
     for claim in read_incident(path).claims:
-        _, verdict, reason, _, summary = judge(claim, rows)
+        judged = judge(claim, rows, release="5.5.0")
         found += (
-            SimpleNamespace(
-                claim=claim.id, incident="my-incident", release="5.5.0", backend="local", injection=injection,
-                expected=None, verdict=verdict, status=str(verdict), reason=reason, summary=summary, client="java",
-            )
+            dataclasses.replace(judged, incident="my-incident", injection=injection, expected=None)
             for injection in ("byteman", "freeze")
-        )  # fmt: skip
+        )
     told = [_plain(line) for line in summary_lines(found)]
     shown = [_plain(line) for line in _block("own-incident.md", "MINE-01 (byteman)")]
     assert len(shown) == 4

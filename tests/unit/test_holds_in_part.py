@@ -11,10 +11,7 @@ from harness.model.verdicts import HOLDS_IN_PART, VerdictKind, scopes_that_hold,
 from mqlab.recorded import committed_ledger
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
-PART = PartResult(
-    name="it", verdict=CONFIRMED, reason="", estimate=None, low=None, high=None, relation="<=", bound=1, unit="", why="", units=5,
-    role="claim",
-)  # fmt: skip
+PART = PartResult(name="it", verdict=CONFIRMED, relation="<=", bound=1)
 
 
 def part(verdict: VerdictKind, scope: str = "", role: str = "claim") -> PartResult:

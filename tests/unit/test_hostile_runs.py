@@ -244,10 +244,9 @@ def test_a_document_that_is_a_pipe_holds_nobody_up(tmp_path: Path) -> None:
 def test_half_a_character_in_a_report_is_written_out(tmp_path: Path) -> None:
     document = sample()
     document["findings"][0]["summary"] = document["findings"][0]["client"] = "\ud800 and \u202e"
-    (tmp_path / "analysis").mkdir()
-    (tmp_path / "analysis" / "report_data.json").write_text(json.dumps(document), "utf-8")
+    loaded(tmp_path, document)
     paths = write_reports(tmp_path)
-    assert "\\ud800" in paths.ledger_json.read_text("utf-8")
+    assert "\\ud800" in paths.junit.read_text("utf-8")
     assert all("\u202e" not in path.read_text("utf-8") for path in (paths.page, paths.ledger_md, paths.junit))
 
 
@@ -255,8 +254,8 @@ def test_half_a_character_in_a_report_is_written_out(tmp_path: Path) -> None:
 def test_a_number_that_no_column_has_is_a_sentence(tmp_path: Path, place: str) -> None:
     document = sample()
     in_it = {
-        "findings": lambda: document["findings"][0]["measures"][0].update(n=10**400),
-        "trials": lambda: document["trials"][0]["params"].update(rate_hz=-(10**400)),
+        "findings": lambda: document["findings"][0]["figures"][0].update(n=10**400),
+        "trials": lambda: document["trials"][0]["cell"].update(rate_hz=-(10**400)),
         "manifest": lambda: document["manifest"]["host"].update(memory_bytes=10**400),
     }
     in_it[place]()

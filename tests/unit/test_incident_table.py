@@ -7,9 +7,9 @@ import dataclasses
 import pytest
 
 import scenarios
-from analysis.ledger.lines import LedgerLine
 from harness.audit.exposed import remote_configuration
 from harness.audit.reading import NameServerReading, Reading
+from harness.model.findings import Finding
 from harness.model.incident import Incident
 from harness.model.verdicts import VerdictKind
 from mqlab.incident_table import DOCUMENT, document
@@ -24,11 +24,11 @@ TWO = dataclasses.replace(ONE, faces={"at rest": "X-1", "under load": "X-4"})
 
 
 @pytest.fixture(scope="module")
-def line() -> LedgerLine:
+def line() -> Finding:
     return next(one for one in committed_ledger() if one.backend == "local")
 
 
-def _row(line: LedgerLine, reported: Incident = ONE, **verdicts: dict[str, VerdictKind]) -> tuple[list[str], str, str]:
+def _row(line: Finding, reported: Incident = ONE, **verdicts: dict[str, VerdictKind]) -> tuple[list[str], str, str]:
     """The first three cells, and the releases and what avoids it."""
     lines = [
         dataclasses.replace(line, claim=claim.replace("_", "-"), release=release, verdict=verdict)
@@ -45,13 +45,13 @@ def test_the_committed_document_is_the_one_that_the_ledger_makes() -> None:
     assert DOCUMENT.read_text("utf-8") == document(committed_ledger()), "mqlab ledger --recompute"
 
 
-def test_an_incident_that_nobody_has_run_says_so(line: LedgerLine) -> None:
+def test_an_incident_that_nobody_has_run_says_so(line: Finding) -> None:
     _, has, avoided = _row(line)
     assert has == "not measured yet"
     assert avoided == "a restart<br>X-2: not measured yet<br>X-3: not measured yet"
 
 
-def test_a_row_names_the_threads_and_the_releases_by_their_verdicts(line: LedgerLine) -> None:
+def test_a_row_names_the_threads_and_the_releases_by_their_verdicts(line: Finding) -> None:
     happens = {"4.6.0": CONFIRMED, "4.9.7": REFUTED, "5.3.3": CONFIRMED, "5.5.0": REFUTED}
     cure = dict.fromkeys(happens, CONFIRMED)
     first, has, avoided = _row(line, X_1=happens, X_2={"4.6.0": CONFIRMED, "5.3.3": UNDECIDED}, X_3=cure)
@@ -66,13 +66,13 @@ def test_a_row_names_the_threads_and_the_releases_by_their_verdicts(line: Ledger
     )
 
 
-def test_what_no_release_has_is_told_apart_from_what_is_undecided_and_what_was_not_run(line: LedgerLine) -> None:
+def test_what_no_release_has_is_told_apart_from_what_is_undecided_and_what_was_not_run(line: Finding) -> None:
     _, has, _ = _row(line, X_1={"4.6.0": REFUTED, "4.9.7": REFUTED, "5.5.0": UNDECIDED})
     assert has == "none; undecided on 5.5.0; not run on 5.3.3"
     assert _row(line, X_1={"4.6.0": UNDECIDED})[1] == "undecided on 4.6.0; not run on 4.9.7, 5.3.3, 5.5.0"
 
 
-def test_each_face_has_its_own_releases_and_changes(line: LedgerLine) -> None:
+def test_each_face_has_its_own_releases_and_changes(line: Finding) -> None:
     rest = {"4.6.0": CONFIRMED, "4.9.7": REFUTED, "5.3.3": REFUTED, "5.5.0": REFUTED}
     load = {"4.6.0": REFUTED, "4.9.7": CONFIRMED, "5.3.3": CONFIRMED, "5.5.0": CONFIRMED}
     assert _row(line, TWO, X_1=rest, X_4=load)[1] == (
@@ -81,12 +81,12 @@ def test_each_face_has_its_own_releases_and_changes(line: LedgerLine) -> None:
     assert _row(line, TWO, X_1=rest, X_4=dict.fromkeys(load, CONFIRMED))[1].endswith("<br>under load: all")
 
 
-def test_a_face_is_back_only_after_it_was_there(line: LedgerLine) -> None:
+def test_a_face_is_back_only_after_it_was_there(line: Finding) -> None:
     came_and_went = {"4.6.0": REFUTED, "4.9.7": CONFIRMED, "5.3.3": REFUTED, "5.5.0": CONFIRMED}
     assert _row(line, X_1=came_and_went)[1] == "4.9.7, 5.5.0; new in 4.9.7, gone in 5.3.3, back in 5.5.0"
 
 
-def test_an_undecided_release_hides_with_which_of_two_a_face_changed(line: LedgerLine) -> None:
+def test_an_undecided_release_hides_with_which_of_two_a_face_changed(line: Finding) -> None:
     happens = {"4.6.0": CONFIRMED, "4.9.7": UNDECIDED, "5.3.3": REFUTED, "5.5.0": CONFIRMED}
     assert _row(line, X_1=happens)[1] == "4.6.0, 5.5.0; back in 5.5.0; undecided on 4.9.7"
 

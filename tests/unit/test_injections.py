@@ -12,10 +12,10 @@ import pytest
 
 from analysis.report import html
 from analysis.report.claims import claim_views
+from analysis.report.document import ReportData
 from analysis.report.injections import by_injection
 from analysis.report.junit import junit_xml
 from analysis.report.terminal import summary_lines
-from analysis.verdicts.document import ReportData
 from tests.lib.samples import loaded, sample
 
 STALL = "append-stall"

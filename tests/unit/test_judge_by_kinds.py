@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from analysis.verdicts.claims import judge
+from analysis.verdicts.claims import judge, verdict_of
 from analysis.verdicts.kinds import judge_part
 from analysis.verdicts.sentences import needs
 from analysis.verdicts.tries import Tries
-from harness.model.findings import PartResult
+from harness.model.findings import Finding, PartResult
 from harness.model.rules import Claim, Part
 from harness.model.verdicts import Discard, Reason, VerdictKind
 from scenarios import rules
@@ -192,9 +192,9 @@ def test_a_control_that_lost_its_evidence_keeps_a_claim_from_being_refuted() -> 
     claim = _claim(lost=NONE_LOST, calm=CALM)
     lost = tries_of("lost_count", "incident", [[103]] * 5)
     calm = tries_of("rejected_count", "baseline", [[0]] * 5)
-    assert judge(claim, [*lost, *calm])[1] is REFUTED
+    assert judge(claim, [*lost, *calm]).verdict is REFUTED
     gone = dataclasses.replace(calm[0], trial="gone", tries=(), discarded=Discard.DAMAGED)
-    assert judge(claim, [*lost, *calm, gone])[1:3] == (UNDECIDED, Reason.DAMAGED)
+    assert _verdict(judge(claim, [*lost, *calm, gone])) == (UNDECIDED, Reason.DAMAGED)
 
 
 # --- events -----------------------------------------------------------------------------------------------------------
@@ -288,6 +288,10 @@ def test_what_was_not_seen_is_refuted_only_below_a_rate_fixed_in_advance() -> No
 # --- claims -----------------------------------------------------------------------------------------------------------
 
 
+def _verdict(found: Finding) -> tuple[VerdictKind, str]:
+    return found.verdict, found.reason
+
+
 def _claim(**parts: Part) -> Claim:
     named = {name.replace("_", " "): part for name, part in parts.items()}
     summary = " ".join(f"{{{name}}}" for name in named) + "."
@@ -302,10 +306,10 @@ def test_a_control_that_fails_makes_undecided_also_what_would_be_refuted() -> No
     slow = _hand_over(*[24] * 7)
     quiet = tries_of("rejected_count", "baseline", [[0]])
     loud = tries_of("rejected_count", "baseline", [[9]])
-    assert judge(with_control, slow + quiet)[1:3] == (REFUTED, "")
-    assert judge(with_control, slow + loud)[1:3] == (UNDECIDED, Reason.CONTROL_FAILED)
-    assert judge(with_control, _hand_over(*[13] * 5) + quiet)[1:3] == (CONFIRMED, "")
-    assert judge(with_control, _hand_over(*[13] * 5))[1:3] == (UNDECIDED, Reason.NOT_EXERCISED)
+    assert _verdict(judge(with_control, slow + quiet)) == (REFUTED, "")
+    assert _verdict(judge(with_control, slow + loud)) == (UNDECIDED, Reason.CONTROL_FAILED)
+    assert _verdict(judge(with_control, _hand_over(*[13] * 5) + quiet)) == (CONFIRMED, "")
+    assert _verdict(judge(with_control, _hand_over(*[13] * 5))) == (UNDECIDED, Reason.NOT_EXERCISED)
 
 
 def test_each_scope_is_judged_by_itself_and_the_sentence_says_where_it_holds() -> None:
@@ -325,10 +329,10 @@ def test_each_scope_is_judged_by_itself_and_the_sentence_says_where_it_holds() -
         }.items()
         for row in tries_of("rejected_count", arm, [[value]] * 7, stall_ms=ms)
     ]
-    found, verdict, _, decisive, said = judge(claim, rows)
-    assert [part.verdict for part in found] == [CONFIRMED, REFUTED]
-    assert (verdict, decisive) == (REFUTED, "a stall of 1200 ms")
-    assert said == (
+    found = judge(claim, rows)
+    assert [part.verdict for part in found.parts] == [CONFIRMED, REFUTED]
+    assert verdict_of(found.parts) == (REFUTED, "", "a stall of 1200 ms")
+    assert found.summary == (
         'Fewer. What refutes it: "a stall of 1200 ms" was 1.00 (in each of 7 pairs). It holds in this scope: a stall of 450 ms.'
     )
 
@@ -337,14 +341,17 @@ def test_a_sentence_counts_where_a_fact_is_not_so_and_has_tries_for_a_subject() 
     summary = "A file lacked {!found}, and was there {found}. {#lost} lost some."
     claim = rules.claim("TEST-03", "A0", "", reading="", parts={"found": FOUND, "lost": NONE_LOST}, summary=summary)
     files = tries_of("log_file_exists", "incident", [[1], [0], [1], [None], [1, 0]])
-    assert judge(claim, [*files, *_deaths([0] * 3, [8.0])])[4] == (
+    assert judge(claim, [*files, *_deaths([0] * 3, [8.0])]).summary == (
         "A file lacked in 1 of 5 deployments (undecided in 2), and was there in 2 of 5 deployments (undecided in 2). "
         "1 of 4 deaths (0.631\N{EN DASH}80.6\N{NARROW NO-BREAK SPACE}%, in 2 deployments, at worst 8) lost some."
     )
 
 
 def test_a_checker_that_failed_leaves_its_part_undecided() -> None:
-    assert judge(_claim(fast=FAST), _hand_over(*[13] * 5), {"handover_s"})[1:3] == (UNDECIDED, Reason.CHECKER_FAILED)
+    assert _verdict(judge(_claim(fast=FAST), _hand_over(*[13] * 5), {"handover_s"})) == (
+        UNDECIDED,
+        Reason.CHECKER_FAILED,
+    )
 
 
 def test_the_rule_changes_with_its_bound_and_not_with_its_words() -> None:
@@ -391,8 +398,8 @@ def test_a_result_keeps_what_a_reader_needs_to_recompute_it() -> None:
     found = judge_part(FAST, _hand_over(13, 13, 13, 13, 24))
     kept = PartResult(
         name="", verdict=UNDECIDED, reason="too few deployments on one side", estimate=13.0, low=13.0, high=24.0, relation="<=",
-        bound=16, unit="s", why="code: 16 s of lock life", units=5, kind="Q", role="claim", right=4, wrong=1, deployments=5,
-        tries=5, values=(13, 13, 13, 13, 24), words=found.words,
+        bound=16, unit="s", kind="Q", role="claim", right=4, wrong=1, line=0, deployments=5, tries=5, events=0,
+        values=(13, 13, 13, 13, 24), words=found.words,
     )  # fmt: skip
     assert found == kept
 

@@ -14,16 +14,7 @@ import pytest
 import scenarios
 from analysis.ledger.articles import MARKERS, articles_wrong
 from analysis.ledger.journal import Entry, append
-from analysis.ledger.lines import (
-    FROM_SUMMARY,
-    LEDGER,
-    LedgerLine,
-    document_text,
-    lines_of,
-    lines_text,
-    load_lines,
-    plain,
-)
+from analysis.ledger.lines import LEDGER, as_recorded, document_text, lines_text, load_lines, ordered, plain
 from analysis.ledger.markdown import (
     BEGIN,
     END,
@@ -39,8 +30,9 @@ from analysis.ledger.must_know import MUST_KNOW, sentences
 from analysis.ledger.recompute import recompute
 from analysis.ledger.record import read_record
 from analysis.ledger.write import RECORD, made_files, write_ledger, write_runs
-from analysis.verdicts.document import load_report_data
+from analysis.report.document import load_report_data
 from harness.errors import LedgerError
+from harness.model.findings import FROM_SUMMARY, Finding
 from harness.model.scenario import Scenario
 from harness.model.verdicts import HOLDS_IN_PART, VerdictKind
 from harness.paths import PACKAGES
@@ -67,8 +59,8 @@ def only(document: dict[str, Any], claim: str, release: str, **changes: Any) -> 
     return kept
 
 
-def lines(folder: Path, document: dict[str, Any]) -> list[LedgerLine]:
-    return lines_of(load_report_data(write_document(folder, document)))
+def lines(folder: Path, document: dict[str, Any]) -> list[Finding]:
+    return ordered(map(as_recorded, load_report_data(write_document(folder, document)).findings))
 
 
 # --- what is committed ------------------------------------------------------------------------------------------------
@@ -83,7 +75,7 @@ def test_the_committed_ledger_is_the_one_that_record_and_rules_make() -> None:
 def test_a_claim_has_a_second_line_only_where_its_fault_was_made_in_another_way() -> None:
     """A run that was stopped before any fault knows of no injection, and is of the same line as the whole run after it."""
     record, lines = committed(), load_lines(PACKAGES / "scenarios" / LEDGER)
-    by_place: dict[tuple[str, str, str], list[LedgerLine]] = defaultdict(list)
+    by_place: dict[tuple[str, str, str], list[Finding]] = defaultdict(list)
     for line in lines:
         by_place[line.claim, line.release, line.backend].append(line)
     chosen = {(trial.incident, trial.chosen_injection) for run in record.runs for trial in run.trials}
@@ -226,8 +218,8 @@ def test_a_line_has_the_fields_of_the_contract(tmp_path: Path, document: dict[st
 
 
 def test_an_unbounded_number_becomes_null_and_the_file_strict_json(tmp_path: Path, document: dict[str, Any]) -> None:
-    document["findings"][0]["measures"][0]["high"] = float("inf")
-    document["findings"][0]["measures"][0]["low"] = float("nan")
+    document["findings"][0]["figures"][0]["high"] = float("inf")
+    document["findings"][0]["figures"][0]["low"] = float("nan")
     text = document_text(lines(tmp_path, document))
     json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
 

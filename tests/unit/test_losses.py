@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from analysis.ledger.runs import RecordedRun, RecordedTrial, read_lines, write_lines
+from analysis.ledger.runs import CountedTrial, RecordedRun, read_lines, write_lines
 from analysis.ledger.write import RECORD
 from analysis.report.losses import ROWS_MAX, exchanged, loss_tables, write_messages
 from analysis.verdicts.losses import NAMED_MAX, LostMessage, LostRange, LostStep, by_step
@@ -83,7 +83,7 @@ def test_thousands_are_named_by_their_offsets_and_of_the_numbers_the_first_and_t
 
 
 def recorded(steps: tuple[LostStep, ...] | None) -> RecordedRun:
-    trial = RecordedTrial(
+    trial = CountedTrial(
         trial="t1", experiment="e", incident="rolling-upgrade", arm="incident", cell={"to": "5.5.0"}, release="4.6.0",
         client="java 4.6.0", backend="local", injection="signal", deployment="d1", attempt=1, seed=1, status="complete",
         lost=steps,

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 import scenarios
+from analysis.ledger.runs import FINDINGS
 from analysis.load.properties import SAYS
+from analysis.report.document import PAGE_DATA
 from harness.errors import RunDirectoryError, UsageError
 from harness.paths import PACKAGES
 from mqlab.main import _parser
@@ -84,9 +86,8 @@ def test_a_run_that_shows_nothing_is_no_pass(pytester: pytest.Pytester, tmp_path
     result = _pytest(pytester, f"--mqlab={empty}")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*has no findings*"])
-    torn = tmp_path / "torn" / "analysis" / "report_data.json"
-    torn.parent.mkdir(parents=True)
-    torn.write_text('{"schema": ')
+    torn = write_document(tmp_path / "torn", sample())
+    (torn / FINDINGS).write_text('{"schema": ')
     _pytest(pytester, f"--mqlab={tmp_path / 'torn'}").assert_outcomes(errors=1)
 
 
@@ -132,7 +133,8 @@ def test_a_run_behind_a_space_is_refused_wherever_it_stands(
 def test_a_document_that_is_a_link_is_none(pytester: pytest.Pytester, run: Path) -> None:
     linked = pytester.path / "linked"
     (linked / "analysis").mkdir(parents=True)
-    (linked / "analysis" / "report_data.json").symlink_to(run / "analysis" / "report_data.json")
+    (linked / PAGE_DATA).symlink_to(run / PAGE_DATA)
+    (linked / FINDINGS).symlink_to(run / FINDINGS)
     assert _pytest(pytester, f"--mqlab={linked}").ret == pytest.ExitCode.USAGE_ERROR
 
 

@@ -16,12 +16,12 @@ import pytest
 import scenarios
 from analysis.ledger.add import add, register
 from analysis.ledger.journal import JOURNAL, Entry, append, read_journal
-from analysis.ledger.lines import FROM_RECORD, FROM_RUN, FROM_SUMMARY, LedgerEvidence, LedgerLine
 from analysis.ledger.recompute import changes_of, recompute
 from analysis.ledger.record import Record, read_record
-from analysis.ledger.runs import LINES, RecordedRun, RecordedTrial, RecordedValues, read_lines, write_lines
+from analysis.ledger.runs import FINDINGS, CountedTrial, RecordedRun, RecordedValues, read_lines, write_lines
 from analysis.verdicts.tries import Try
 from harness.errors import LedgerError
+from harness.model.findings import FROM_RECORD, FROM_RUN, FROM_SUMMARY, EvidenceLine, Finding
 from harness.model.rules import Claim, Part
 from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
@@ -47,8 +47,8 @@ def with_claim(*parts: Part, reading: str = "r") -> Scenario:
 
 def trial(
     name: str, deployment: str, *measured: tuple[str, float], arm: str = "incident", proof: str = ""
-) -> RecordedTrial:
-    told = RecordedTrial(
+) -> CountedTrial:
+    told = CountedTrial(
         trial=name, experiment="", incident=HANDOVER.name, arm=arm, cell={}, release="5.3.3", client="java 5.3.3",
         backend="local", injection="signal", deployment=deployment, attempt=1, seed=1, status="complete", hiccup_ms=1.0,
         values=tuple(
@@ -58,8 +58,8 @@ def trial(
     return dataclasses.replace(told, experiment=experiment_now(told))
 
 
-def run(name: str, scenario: Scenario, *trials: RecordedTrial, **changed: Any) -> RecordedRun:
-    line = LedgerLine(
+def run(name: str, scenario: Scenario, *trials: CountedTrial, **changed: Any) -> RecordedRun:
+    line = Finding(
         claim="ORDER-06", incident=HANDOVER.name, article="A3", says="s", release="5.3.3", backend="local",
         injection="signal", client="java 5.3.3", verdict=UNDECIDED, reason="too few deployments", summary="Of one run.",
         expected=CONFIRMED, expected_from_code="", runs=(name,),
@@ -81,11 +81,11 @@ def record(folder: Path, *runs: RecordedRun) -> Record:
     return read_record(folder)
 
 
-def deaths(lost: Sequence[float], deployment: str, proof: str = "") -> list[RecordedTrial]:
+def deaths(lost: Sequence[float], deployment: str, proof: str = "") -> list[CountedTrial]:
     return [trial(f"{deployment}-{at}", deployment, ("lost_count", one), proof=proof) for at, one in enumerate(lost)]
 
 
-def judged(kept: Record, scenario: Scenario) -> LedgerLine:
+def judged(kept: Record, scenario: Scenario) -> Finding:
     (line,) = recompute(kept, [scenario], experiment_now)
     return line
 
@@ -110,9 +110,9 @@ def test_the_evidence_is_of_the_newest_run_that_found_the_same_by_the_same_rule(
     scenario = with_claim(NONE_LOST)
     (rule,) = scenario.claims
 
-    def shown(name: str, verdict: VerdictKind, *trials: RecordedTrial, rule_hash: str = "") -> RecordedRun:
+    def shown(name: str, verdict: VerdictKind, *trials: CountedTrial, rule_hash: str = "") -> RecordedRun:
         told = run(name, scenario, *trials)
-        lines = tuple(LedgerEvidence(excerpt=f"line {n} of {name}", file="f", line=n) for n in range(1, 5))
+        lines = tuple(EvidenceLine(excerpt=f"line {n} of {name}", file="f", line=n) for n in range(1, 5))
         found = dataclasses.replace(
             told.findings[0], verdict=verdict, evidence=lines, rule_hash=rule_hash or rule.rule_hash()
         )
@@ -342,8 +342,8 @@ def made(folder: Path, manifest: Manifest = MANIFEST, **changed: Any) -> Path:
     with RunWriter.create(folder, dataclasses.replace(manifest, status="running")) as writer:
         writer.set_status(manifest.status)
     told = run(manifest.run, with_claim(FAST), trial("t", "d", ("handover_s", 13.0)), status=manifest.status)
-    (folder / LINES).parent.mkdir()
-    write_lines(folder / LINES, dataclasses.replace(told, **changed))
+    (folder / FINDINGS).parent.mkdir()
+    write_lines(folder / FINDINGS, dataclasses.replace(told, **changed))
     return folder
 
 
@@ -352,7 +352,7 @@ def test_a_registered_run_gets_in_once(tmp_path: Path) -> None:
     path = made(tmp_path / "run")
     add(tmp_path / "record", path, "now")
     (kept,) = read_record(tmp_path / "record").runs
-    assert kept == read_lines(path / LINES)
+    assert kept == read_lines(path / FINDINGS)
     assert [entry.kind for entry in read_journal(tmp_path / "record").entries] == ["registered", "recorded"]
     head = json.loads((tmp_path / "record" / f"{MANIFEST.run}.jsonl").read_text("utf-8").splitlines()[0])
     assert set(head) >= {"run", "commit", "analysis_commit", "created", "host", "backend", "seed", "jars", "rules"}
@@ -410,7 +410,7 @@ def test_a_run_that_was_not_registered_or_not_analysed_is_refused(tmp_path: Path
     with pytest.raises(LedgerError, match="was not registered"):
         add(tmp_path / "record", path, "now")
     register(tmp_path / "record", MANIFEST)
-    (path / LINES).unlink()
+    (path / FINDINGS).unlink()
     with pytest.raises(LedgerError, match="was not analysed"):
         add(tmp_path / "record", path, "now")
     assert read_manifest(path).run == MANIFEST.run
@@ -419,11 +419,11 @@ def test_a_run_that_was_not_registered_or_not_analysed_is_refused(tmp_path: Path
 def test_what_a_log_says_ends_no_line_of_the_record(tmp_path: Path) -> None:
     said = "".join(map(chr, (0x0B, 0x0C, 0x0D, 0x1C, 0x85, 0x2028, 0x2029)))
     path = made(tmp_path / "run", failed={"handover_s": said})
-    assert read_lines(path / LINES).failed == {"handover_s": said}
+    assert read_lines(path / FINDINGS).failed == {"handover_s": said}
     register(tmp_path / "record", MANIFEST)
     add(tmp_path / "record", path, "now")
     (kept,) = read_record(tmp_path / "record").runs
-    assert kept == read_lines(path / LINES)
+    assert kept == read_lines(path / FINDINGS)
 
 
 @pytest.mark.parametrize(
@@ -442,8 +442,8 @@ def test_what_a_log_says_ends_no_line_of_the_record(tmp_path: Path) -> None:
 )
 def test_the_lines_of_somebody_else_s_run_are_one_sentence(tmp_path: Path, lines: str, says: str) -> None:
     path = made(tmp_path / "run")
-    whole = (path / LINES).read_text("utf-8").partition("\n")[0] + "\n"
-    (path / LINES).write_text(lines.replace("WHOLE", whole), "utf-8")
+    whole = (path / FINDINGS).read_text("utf-8").partition("\n")[0] + "\n"
+    (path / FINDINGS).write_text(lines.replace("WHOLE", whole), "utf-8")
     register(tmp_path / "record", MANIFEST)
     with pytest.raises(LedgerError, match=re.escape(says)):
         add(tmp_path / "record", path, "now")

@@ -1,17 +1,16 @@
-"""Loading report_data.json: what fits is typed, what does not is named."""
+"""Loading what an analysis has left for reports: what fits is typed, what does not is named."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from analysis.verdicts.document import load_report_data
+from analysis.report.document import PAGE_DATA, load_report_data
 from harness.errors import RunDirectoryError
 from harness.model.verdicts import VerdictKind
-from tests.lib.samples import sample
+from tests.lib.samples import sample, write_document
 
 
 @pytest.fixture
@@ -19,10 +18,10 @@ def document() -> dict[str, Any]:
     return sample()
 
 
-def load(tmp_path: Path, document: object) -> Any:
-    target = tmp_path / "analysis" / "report_data.json"
-    target.parent.mkdir(exist_ok=True)
-    target.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
+def load(tmp_path: Path, document: dict[str, Any] | str) -> Any:
+    write_document(tmp_path, sample() if isinstance(document, str) else document)
+    if isinstance(document, str):
+        (tmp_path / PAGE_DATA).write_text(document, encoding="utf-8")
     return load_report_data(tmp_path)
 
 
@@ -66,8 +65,8 @@ def test_what_is_no_report_data_is_refused(tmp_path: Path, text: str) -> None:
         (("manifest", "seed"), "7", r"manifest\.seed"),
         (("manifest", "seed"), True, r"manifest\.seed"),
         (("manifest", "incidents"), "append-stall", r"manifest\.incidents"),
-        (("findings", 3, "verdict"), "maybe", r"findings\[3\]\.verdict .*confirmed, refuted, undecided"),
-        (("findings", 3, "parts"), None, r"findings\[3\]\.parts"),
+        (("findings", 3, "verdict"), "maybe", r"findings\.jsonl:\d+ .*verdict .*confirmed, refuted, undecided"),
+        (("findings", 3, "parts"), None, r"findings\.jsonl:\d+ .*parts"),
         (("claims", "BUSY-09"), "text", r"claims\.BUSY-09"),
         (("series", 0, "ok"), [1], "ok has 1 values"),
         (("series", 0, "bin_ms"), 0, "bin_ms is 0"),
@@ -89,5 +88,5 @@ def test_a_wrong_value_is_named_by_its_place(
 
 def test_a_missing_field_is_named(tmp_path: Path, document: dict[str, Any]) -> None:
     del document["findings"][1]["summary"]
-    with pytest.raises(RunDirectoryError, match=r"findings\[1\] lacks summary"):
+    with pytest.raises(RunDirectoryError, match=r"findings\.jsonl:\d+ .*lacks summary"):
         load(tmp_path, document)

@@ -16,11 +16,10 @@ import pytest
 from rich.console import Console
 
 from analysis.ledger.agreement import beside_record
-from analysis.ledger.lines import lines_of
+from analysis.report.document import ReportData
 from analysis.report.junit import junit_xml
 from analysis.report.terminal import summary_lines, summary_table, trials_told
 from analysis.report.write import exit_code, write_reports
-from analysis.verdicts.document import ReportData
 from harness.errors import RunDirectoryError
 from harness.model.findings import Finding
 from harness.model.verdicts import Reason, VerdictKind
@@ -49,7 +48,7 @@ def finding_with(data: ReportData, **changes: Any) -> Finding:
 def with_noted_trials(document: dict[str, Any]) -> dict[str, Any]:
     """Of the first incident's release one trial does not count, and another one has a note."""
     of = [one for one in document["trials"] if (one["incident"], one["release"]) == ("ordered-lock-handover", "4.6.0")]
-    of[0].update(valid=False, reasons=["the wall clock stepped by 60 ms"])
+    of[0].update(exclusions=["the wall clock stepped by 60 ms"])
     of[1].update(notes=["the fault was not healed"])
     return document
 
@@ -96,13 +95,13 @@ def test_junit_and_terminal_say_which_trials_count_and_what_else_is_notable(
         "incident-kill: 1 trial: the fault was not healed",
     ]
     first, *why = trials_told(data)
-    lost = sum(not one.valid for one in data.trials)
+    lost = sum(not one.counts for one in data.trials)
     assert first.startswith(f"{len(data.trials) - lost} of {len(data.trials)} trials count; of 1 something is notable")
     assert len(why) <= lost
     assert (
         "  ordered-lock-handover on 4.6.0, incident-kill: 1 trial did not count: the wall clock stepped by 60 ms" in why
     )
-    clean = dataclasses.replace(data, trials=tuple(one for one in data.trials if one.valid and not one.notes))
+    clean = dataclasses.replace(data, trials=tuple(one for one in data.trials if one.counts and not one.notes))
     assert trials_told(clean) == []
 
 
@@ -209,7 +208,7 @@ def test_plain_lines_have_one_line_a_finding_and_no_control_character(load: Load
 def test_a_short_run_ends_with_how_its_claims_stand_to_the_record(
     tmp_path: Path, load: Load, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    record, short = lines_of(load(sample())), load(short_sample())
+    record, short = load(sample()).findings, load(short_sample())
     (tmp_path / "manifest.json").write_text(json.dumps({**short_sample()["manifest"], "schema": 1, "trials": []}))
     monkeypatch.setattr("mqlab.judging.analyse", lambda *_: list(short.findings))
     monkeypatch.setattr("mqlab.judging.committed_ledger", lambda: record)
@@ -230,7 +229,7 @@ def test_a_short_run_ends_with_how_its_claims_stand_to_the_record(
 
 
 def test_the_table_of_a_short_run_has_the_standing_of_decided_claims_too(load: Load) -> None:
-    record, short = lines_of(load(sample())), load(short_sample())
+    record, short = load(sample()).findings, load(short_sample())
     console = Console(width=110)
     with console.capture() as capture:
         console.print(summary_table(beside_record(short.findings, record)))
@@ -246,13 +245,12 @@ def test_a_summary_of_nothing_says_that_there_is_nothing() -> None:
 # --- the files of a run -----------------------------------------------------------------------------------------------
 
 
-def test_a_run_gets_its_four_files_and_no_leftovers(tmp_path: Path, load: Load, document: dict[str, Any]) -> None:
+def test_a_run_gets_its_three_files_and_no_leftovers(tmp_path: Path, load: Load, document: dict[str, Any]) -> None:
     load(document)
     paths = write_reports(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "analysis",
         "junit.xml",
-        "ledger.json",
         "ledger.md",
         "report.html",
     ]
@@ -268,7 +266,7 @@ def test_data_of_another_schema_leave_an_older_report_alone(
     load(document)
     page = write_reports(tmp_path).page
     before = page.read_bytes()
-    (tmp_path / "analysis" / "report_data.json").write_text('{"schema": 9}', encoding="utf-8")
+    (tmp_path / "analysis" / "page.json").write_text('{"schema": 9}', encoding="utf-8")
     with pytest.raises(RunDirectoryError, match="schema 9"):
         write_reports(tmp_path)
     assert page.read_bytes() == before

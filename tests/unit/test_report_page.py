@@ -14,16 +14,15 @@ from typing import Any
 import pytest
 
 import scenarios
-from analysis.ledger.lines import lines_of
 from analysis.report import html
 from analysis.report.answers import answers
 from analysis.report.cells import CellLabels
 from analysis.report.claims import claim_views
+from analysis.report.document import LOAD, ReportData
 from analysis.report.heat_table import rejections
 from analysis.report.strips import strips
 from analysis.report.timeline import timeline
 from analysis.report.todo import differs_between_releases, todos
-from analysis.verdicts.document import LOAD, ReportData
 from analysis.verdicts.numbers import quantity
 from harness.model.measures import MEASURES
 from tests.lib.samples import loaded, sample, short_sample
@@ -158,17 +157,17 @@ def test_hostile_text_stays_text(load: Load, document: dict[str, Any]) -> None:
     hostile = "</script><script>hostile()</script><img src=x onerror=hostile()>\x00\x1b ]]> {{ 7 * 7 }}"
     finding = document["findings"][0]
     finding["summary"] = finding["expected_from_code"] = finding["client"] = finding["injection"] = hostile
-    finding["validity"] = [hostile]
+    finding["notes"] = [hostile]
     finding["evidence"] = [{"excerpt": hostile, "file": hostile, "line": 1, "operation": hostile}]
     finding["parts"][0]["name"] = finding["parts"][0]["why"] = hostile
-    finding["measures"][0]["arm"] = hostile
+    finding["figures"][0]["arm"] = hostile
     for claim in document["claims"].values():
         claim["says"] = claim["reading"] = claim["article"] = hostile
     for series in document["series"]:
         series["trial"] = hostile
     document["manifest"]["notes"] = [hostile]
     document["logs"]["unmatched"][0]["sample"] = [hostile]
-    document["trials"][0].update(valid=False, reasons=[hostile], notes=[hostile])
+    document["trials"][0].update(exclusions=[hostile], notes=[hostile])
     page = html.render(load(document))
     tree = Tree(page)
     assert tree.problems == []
@@ -206,8 +205,8 @@ def test_a_folded_table_has_all_of_its_rows_and_one_without_rows_its_words(
 def test_a_trial_that_counts_is_counted_with_what_is_notable_of_it(load: Load, document: dict[str, Any]) -> None:
     of = [one for one in document["trials"] if (one["release"], one["arm"]) == ("4.6.0", "incident-kill")]
     first, second, *_ = of
-    first.update(valid=True, notes=["the fault was not healed"])
-    second.update(valid=False, reasons=["the wall clock stepped by 60 ms"])
+    first.update(exclusions=[], notes=["the fault was not healed"])
+    second.update(exclusions=["the wall clock stepped by 60 ms"])
     page = html.render(load(document)).partition('id="ordered-lock-handover-trials"')[2]
     row = re.search(r"<tr><th[^>]*>4\.6\.0</th><td[^>]*>incident-kill</td>.*?</tr>", page)
     assert row is not None
@@ -442,7 +441,7 @@ def test_a_quick_run_says_that_a_full_one_decides(load: Load, document: dict[str
 
 
 def test_the_page_of_a_short_run_says_how_it_stands_to_the_record(load: Load, document: dict[str, Any]) -> None:
-    record = lines_of(load(document))
+    record = load(document).findings
     assert "with the record" not in html.render(load(document), record)
     document["manifest"]["budget"] = "quick"
     page = html.render(load(document), record)
@@ -465,7 +464,7 @@ def test_the_page_of_a_short_run_says_how_it_stands_to_the_record(load: Load, do
 
 
 def test_the_page_of_a_short_run_gives_no_claim_a_reason_that_only_a_longer_run_takes_away(load: Load) -> None:
-    record = lines_of(load(sample()))
+    record = load(sample()).findings
     page = html.render(load(short_sample()), record)
     assert "not exercised" not in page
     assert page.count("not tried in this run</small>") == 2 * 3
@@ -523,7 +522,7 @@ def test_rows_can_be_filtered_without_a_script(load: Load, document: dict[str, A
 
 
 def test_each_figure_of_an_answer_is_one_of_the_runs_findings_or_of_the_record(load: Load) -> None:
-    data, record = load(short_sample()), lines_of(load(sample()))
+    data, record = load(short_sample()), load(sample()).findings
     shown = answers(data, record)
     assert [one.name for one in shown] == [STALL, HANDOVER]
     seen, recorded = (
@@ -531,7 +530,7 @@ def test_each_figure_of_an_answer_is_one_of_the_runs_findings_or_of_the_record(l
         for place in (0, 1)
     )
     assert seen
-    assert seen <= {quantity(one.p50, one.unit, short=True) for finding in data.findings for one in finding.measures}
+    assert seen <= {quantity(one.p50, one.unit, short=True) for finding in data.findings for one in finding.figures}
     assert recorded
     assert recorded <= {quantity(one.p50, one.unit, short=True) for line in record for one in line.figures}
 

@@ -15,8 +15,9 @@ import pytest
 
 import mqlab.hold
 import scenarios
+from analysis.ledger.runs import CountedTrial
+from analysis.report.document import Distribution
 from analysis.report.one_trial import trial_lines
-from analysis.verdicts.document import Distribution, TrialNote
 from harness.errors import EXIT_USAGE, Interrupted, UsageError
 from harness.model.faults import KillOwners
 from harness.model.scenario import Scenario
@@ -31,6 +32,7 @@ from mqlab.main import _parser, main
 from mqlab.one_trial import one_trial, params_of
 from mqlab.resume import command_line
 from tests.lib.kinds_of_load import kinds_of_load
+from tests.lib.samples import counted
 from tests.unit.test_plan import TWO_CORES
 from tests.unit.test_resume import MANIFEST
 
@@ -241,10 +243,10 @@ def _measured(measure: str, values: tuple[float, ...], **params: str) -> Distrib
 
 
 def test_a_trial_is_told_with_its_measures_and_one_that_does_not_count_with_the_reason() -> None:
-    def note(*reasons: str) -> TrialNote:
-        return TrialNote(
-            trial="t", incident="append-stall", arm="incident", params={"stall_ms": 900}, release=NEWEST,
-            deployment="d", valid=not reasons, reasons=reasons, notes=() if reasons else ("the fault was not healed",),
+    def note(*reasons: str) -> CountedTrial:
+        return counted(
+            incident="append-stall", arm="incident", cell={"stall_ms": 900}, release=NEWEST, exclusions=reasons,
+            notes=() if reasons else ("the fault was not healed",),
         )  # fmt: skip
 
     measured = (

@@ -108,7 +108,8 @@ def shown(claim: Claim, fails: str = "") -> list[Tries]:
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
 def test_a_claim_holds_when_all_of_its_parts_do(claim: Claim) -> None:
-    assert judge(claim, shown(claim))[1:3] == (VerdictKind.CONFIRMED, "")
+    found = judge(claim, shown(claim))
+    assert (found.verdict, found.reason) == (VerdictKind.CONFIRMED, "")
 
 
 @pytest.mark.parametrize(
@@ -117,4 +118,5 @@ def test_a_claim_holds_when_all_of_its_parts_do(claim: Claim) -> None:
     ids=lambda one: one.id if isinstance(one, Claim) else one.name,
 )
 def test_a_claim_whose_control_fails_is_undecided(claim: Claim, part: Part) -> None:
-    assert judge(claim, shown(claim, part.name))[1:3] == (VerdictKind.UNDECIDED, Reason.CONTROL_FAILED)
+    found = judge(claim, shown(claim, part.name))
+    assert (found.verdict, found.reason) == (VerdictKind.UNDECIDED, Reason.CONTROL_FAILED)

@@ -6,8 +6,8 @@ import dataclasses
 from functools import cache
 
 import scenarios
-from analysis.ledger.lines import LedgerLine, LedgerPart
 from harness.backends.abilities import LOCAL
+from harness.model.findings import Finding, PartResult
 from harness.model.verdicts import VerdictKind
 from mqlab.compared import UNEXPLAINED, Compared
 from mqlab.recorded import committed_ledger, experiment_now
@@ -20,12 +20,12 @@ def _compared() -> list[Compared]:
     return compared(committed(), scenarios.ALL, experiment_now)
 
 
-def _part(**changed: object) -> LedgerPart:
-    part = LedgerPart(name="p", verdict=VerdictKind.UNDECIDED, kind="S", right=3, wrong=0, events=None, tries=3)
+def _part(**changed: object) -> PartResult:
+    part = PartResult(name="p", verdict=VerdictKind.UNDECIDED, kind="S", right=3, wrong=0, events=None, tries=3)
     return dataclasses.replace(part, **changed)  # type: ignore[arg-type]
 
 
-def _differ(first: LedgerPart, other: LedgerPart) -> bool:
+def _differ(first: PartResult, other: PartResult) -> bool:
     one = _compared()[0]
     return dataclasses.replace(one, first=first, other=other).differs
 
@@ -62,17 +62,17 @@ def test_a_verdict_against_the_other_differs_whatever_its_sides() -> None:
     assert _differ(_part(verdict=VerdictKind.CONFIRMED), _part(verdict=VerdictKind.REFUTED))
 
 
-def _line(release: str, injection: str = "signal", parts: str = "ab") -> LedgerLine:
+def _line(release: str, injection: str = "signal", parts: str = "ab") -> Finding:
     line = next(line for line in committed_ledger() if line.claim == "AVOID-01" and line.backend == LOCAL)
     named = tuple(_part(name=name) for name in parts)
     return dataclasses.replace(line, release=release, injection=injection, parts=named, trials=3)
 
 
-def _both(line: LedgerLine, parts: str) -> list[Compared]:
+def _both(line: Finding, parts: str) -> list[Compared]:
     return [Compared(line=line, first=_part(name=name), other=_part(name=name)) for name in parts]
 
 
-def _row(lines: list[LedgerLine], both: list[Compared]) -> list[str]:
+def _row(lines: list[Finding], both: list[Compared]) -> list[str]:
     return [row for row in document(lines, both).splitlines() if row.startswith(f"| {lines[0].incident} |")]
 
 

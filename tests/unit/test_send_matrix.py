@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
+from analysis.report.document import Distribution
 from analysis.report.send_matrix import send_tables, tables_in_brief
-from analysis.verdicts.document import Distribution
 from harness.errors import LedgerError
 from mqlab.send_table import DOCUMENT, PLACES, distributions, document
 from tests.lib.ledger import committed

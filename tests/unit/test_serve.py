@@ -14,6 +14,8 @@ from urllib.parse import quote
 
 import pytest
 
+from analysis.ledger.runs import FINDINGS
+from analysis.report.document import PAGE_DATA
 from analysis.report.runs import pairs, runs_of
 from mqlab.serve import HOST, make_server
 from tests.lib.run_folders import make_runs, serving, write_run
@@ -184,7 +186,7 @@ def test_no_other_file_of_a_run_leads_out_of_it(port: int, runs: Path, secret: P
     document["findings"][0]["summary"] = SECRET
     write_document(tmp_path / "elsewhere", document)
     for name, place, target in (
-        ("two", "analysis/report_data.json", tmp_path / "elsewhere" / "analysis" / "report_data.json"),
+        ("two", str(FINDINGS), tmp_path / "elsewhere" / FINDINGS),
         ("running", "trials/a/trial.json", secret),
     ):
         (runs / name / place).unlink()
@@ -194,7 +196,8 @@ def test_no_other_file_of_a_run_leads_out_of_it(port: int, runs: Path, secret: P
     assert "running: 0 of 2" in page
     status, said, _ = ask(port, "/compare?left=one&right=two")
     assert (status, SECRET in said, "links are not followed" in said) == (404, False, True)
-    (runs / "two" / "analysis" / "report_data.json").unlink()
+    (runs / "two" / FINDINGS).unlink()
+    (runs / "two" / PAGE_DATA).unlink()
     (runs / "two" / "analysis").rmdir()
     (runs / "two" / "analysis").symlink_to(tmp_path / "elsewhere" / "analysis")
     assert SECRET not in ask(port, "/compare?left=one&right=two")[1]
@@ -242,7 +245,7 @@ def test_a_manifest_that_means_harm_takes_no_other_run_from_the_pages(port: int,
         assert ask(port, f"/compare?left={quote(kind)}&right={quote(kind)}")[0] == 404, kind
 
 
-@pytest.mark.parametrize("place", ["analysis/report_data.json", "trials/a/trial.json"])
+@pytest.mark.parametrize("place", [str(FINDINGS), "trials/a/trial.json"])
 def test_neither_does_what_lies_beside_it(port: int, runs: Path, place: str) -> None:
     for kind, text in MANIFESTS.items():
         write_run(runs, kind, status="interrupted", trials={"a": "complete"})

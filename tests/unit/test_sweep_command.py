@@ -13,7 +13,7 @@ from rich.console import Console
 
 import mqlab.running
 import mqlab.sweeping
-from analysis.ledger.runs import LINES, RecordedTrial, RecordedValues, recorded_run, write_lines
+from analysis.ledger.runs import FINDINGS, CountedTrial, RecordedValues, recorded_run, write_lines
 from analysis.report.sweep import SweepResult, of_release
 from analysis.verdicts.tries import Tries, Try
 from harness.errors import EXIT_USAGE, ConfigurationError
@@ -149,7 +149,7 @@ def _run_directory(path: Path, deployments: int, overrides: tuple[str, ...] = ()
 def _analysed(path: Path, deployments: int) -> None:
     """What an analysis leaves of it."""
     trials = tuple(
-        RecordedTrial(
+        CountedTrial(
             trial=f"{arm}.r{number}", experiment="e", incident=STALL.name, arm=arm, cell={"rate_hz": 500}, release=NEWEST,
             client="java", backend="local", injection="byteman", deployment=f"d{number}", attempt=1, seed=1, status="complete",
             values=(
@@ -163,8 +163,8 @@ def _analysed(path: Path, deployments: int) -> None:
         for number in range(1, deployments + 1)
         for arm in REFUSED
     )  # fmt: skip
-    (path / LINES).parent.mkdir(exist_ok=True)
-    write_lines(path / LINES, recorded_run(MANIFEST, trials, {}, (), ""))
+    (path / FINDINGS).parent.mkdir(exist_ok=True)
+    write_lines(path / FINDINGS, recorded_run(MANIFEST, trials, {}, (), ""))
 
 
 def test_what_is_wanted_further_is_planned_beside_what_is_complete(

@@ -13,10 +13,10 @@ import pytest
 
 import mqlab.running
 import mqlab.sweeping
-from analysis.ledger.runs import LINES, RecordedTrial, RecordedValues, recorded_run, write_lines
+from analysis.ledger.runs import FINDINGS, CountedTrial, RecordedValues, recorded_run, write_lines
+from analysis.report.document import PAGE_DATA
 from analysis.stall_model.document import write_score
 from analysis.stall_model.model import Score, ScoredCount
-from analysis.verdicts.document import DATA_PATH
 from analysis.verdicts.tries import Try
 from harness.errors import EXIT_OK
 from harness.host.facts import Commit
@@ -28,7 +28,7 @@ from harness.rundir.reading import read_run_directory
 from harness.rundir.writing import RunWriter
 from mqlab.main import main
 
-REPORT_DATA = PACKAGES / "tests" / "data" / "report" / "report_data.json"
+REPORT_DATA = PACKAGES / "tests" / "data" / "report" / "sample.json"
 REFUSED = {"100": 97.0, "200": 47.0, "400": 0.0}
 WORDS = [
     "tune", "append-stall", "--release", "5.5.0", "--sweep", "broker.waitTimeMillsInSendQueue=100,200,400",
@@ -80,10 +80,10 @@ def _value(trial: TrialRecord) -> float:
 def _analysis(**_: object) -> Callable[[Path], None]:
     def analyse(run: Path) -> None:
         directory = read_run_directory(run)
-        (run / LINES).parent.mkdir(exist_ok=True)
-        shutil.copy(REPORT_DATA, run / DATA_PATH)
+        (run / FINDINGS).parent.mkdir(exist_ok=True)
+        shutil.copy(REPORT_DATA, run / PAGE_DATA)
         trials = [
-            RecordedTrial(
+            CountedTrial(
                 trial=trial.trial, experiment="e", incident=trial.incident, arm=trial.arm, cell=trial.params,
                 release=trial.release, client="java", backend="local", injection="byteman", deployment=trial.deployment,
                 attempt=1, seed=1, status="complete",
@@ -95,7 +95,7 @@ def _analysis(**_: object) -> Callable[[Path], None]:
             )
             for trial in directory.trials
         ]  # fmt: skip
-        write_lines(run / LINES, recorded_run(directory.manifest, trials, {}, (), ""))
+        write_lines(run / FINDINGS, recorded_run(directory.manifest, trials, {}, (), ""))
         rows = tuple(
             ScoredCount(
                 release="5.5.0", injection="byteman", arm=f"incident-{wait}", params={}, wait_ms=float(wait), busy_ms=1000.0,
@@ -185,7 +185,7 @@ def test_a_sweep_that_is_through_says_it_again_and_runs_nothing(
     assert _said(capsys, "whole") == said
     assert len(runner.made) == count
     report = (Path("whole") / "report.html").read_text()
-    data = json.loads((Path("whole") / DATA_PATH).read_text())
+    data = json.loads((Path("whole") / PAGE_DATA).read_text())
     assert [table["title"] for table in data["tables"]["append-stall"]].count("The sweep") == 1
     assert "<svg" in (Path("whole") / "sweep.html").read_text()
     assert report.count('href="sweep.html"') == 1

@@ -18,7 +18,6 @@ import pytest
 import mqlab.judging
 import mqlab.resume
 import scenarios
-from analysis.ledger.lines import lines_of
 from analysis.report.html import render
 from analysis.report.junit import junit_xml
 from analysis.report.write import exit_code
@@ -170,12 +169,12 @@ def test_a_run_of_somebody_elses_incident_alone_is_not_judged_and_keeps_its_find
     tmp_path: Path, mark: Path, hostile: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = _run(tmp_path, _manifest("own-disk"), own_disk=hostile)
-    before = (run / "analysis" / "report_data.json").read_bytes()
+    before = (run / "analysis" / "findings.jsonl").read_bytes()
     said = _refusal(capsys, "analyze", str(run))
     assert "MINE-01, MINE-02 of own-disk: not judged, since code that came with the run was not run" in said
     assert f"own_disk.py (SHA-256 {sha256(hostile.encode()).hexdigest()})" in said
     assert f"mqlab analyze {run} --trust" in said
-    assert (run / "analysis" / "report_data.json").read_bytes() == before
+    assert (run / "analysis" / "findings.jsonl").read_bytes() == before
     assert not mark.exists()
 
 
@@ -225,7 +224,6 @@ def test_claims_that_nobody_judges_are_undecided_in_every_report(tmp_path: Path)
     with_them = dataclasses.replace(data, findings=(*data.findings, *beside))
     assert "own_disk.py was not run." in render(with_them)
     assert junit_xml(with_them).count("MINE-01") >= len(beside)
-    assert len(lines_of(with_them)) == len(lines_of(data)) + len(beside)
 
 
 # --- resume ---------------------------------------------------------------------------------------------------------------

@@ -9,9 +9,9 @@ import pytest
 
 import scenarios
 from analysis.ledger.lacking import lacking
-from analysis.ledger.lines import LedgerLine, LedgerPart
 from analysis.verdicts.events import limit_of_none
 from analysis.verdicts.sides import decide
+from harness.model.findings import Finding, PartResult
 from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
 from harness.plan.request import Request
@@ -27,18 +27,18 @@ IT = dataclasses.replace(STUCK, name="it", claims=())
 
 
 @pytest.fixture(scope="module")
-def line() -> LedgerLine:
+def line() -> Finding:
     first = next(one for one in committed_ledger() if one.backend == "local")
     return dataclasses.replace(
         first, claim="X-1", incident="it", release="4.6.0", verdict=UNDECIDED, trials=9, reason=""
     )
 
 
-def _part(kind: str, reason: str, **more: Any) -> LedgerPart:
-    return LedgerPart(**{"name": "part", "verdict": UNDECIDED, "kind": kind, "reason": reason, **more})
+def _part(kind: str, reason: str, **more: Any) -> PartResult:
+    return PartResult(**{"name": "part", "verdict": UNDECIDED, "kind": kind, "reason": reason, **more})
 
 
-def _lacks(line: LedgerLine, *parts: LedgerPart) -> list[str]:
+def _lacks(line: Finding, *parts: PartResult) -> list[str]:
     return [what for _, what in lacking(dataclasses.replace(line, parts=parts))]
 
 
@@ -47,7 +47,7 @@ def test_the_committed_document_is_the_one_that_the_ledger_makes() -> None:
 
 
 @pytest.mark.parametrize("tries", [0, 18, 35])
-def test_as_many_tries_are_lacking_as_the_limit_of_none_takes(line: LedgerLine, tries: int) -> None:
+def test_as_many_tries_are_lacking_as_the_limit_of_none_takes(line: Finding, tries: int) -> None:
     (told,) = _lacks(line, _part("U", "too few tries", tries=tries, bound=0.1))
     more = int(told.split()[0])
     assert limit_of_none(tries + more) <= 0.1 < limit_of_none(tries + more - 1)
@@ -55,7 +55,7 @@ def test_as_many_tries_are_lacking_as_the_limit_of_none_takes(line: LedgerLine, 
 
 
 @pytest.mark.parametrize(("right", "wrong", "near"), [(7, 1, 0), (4, 0, 3), (0, 3, 5), (3, 0, 0), (2, 5, 1)])
-def test_as_many_deployments_are_lacking_as_the_odds_take(line: LedgerLine, right: int, wrong: int, near: int) -> None:
+def test_as_many_deployments_are_lacking_as_the_odds_take(line: Finding, right: int, wrong: int, near: int) -> None:
     part = _part(
         "Q", "too few deployments on one side", right=right, wrong=wrong, line=near, deployments=right + wrong + near
     )
@@ -66,12 +66,12 @@ def test_as_many_deployments_are_lacking_as_the_odds_take(line: LedgerLine, righ
     assert {decide(right + more - 1, wrong, near), decide(right, wrong + more - 1, near)} == {UNDECIDED}
 
 
-def test_a_fact_whose_deployments_differ_is_decided_by_no_further_one(line: LedgerLine) -> None:
+def test_a_fact_whose_deployments_differ_is_decided_by_no_further_one(line: Finding) -> None:
     assert _lacks(line, _part("F", "too few deployments", deployments=1)) == ["1 more deployment"]
     assert _lacks(line, _part("F", "differs between deployments", deployments=4))[0].startswith("deployments differ")
 
 
-def test_a_control_that_does_not_hold_is_named_and_one_that_holds_is_not(line: LedgerLine) -> None:
+def test_a_control_that_does_not_hold_is_named_and_one_that_holds_is_not(line: Finding) -> None:
     held, failed = (_part("F", "", role="control", name=name, verdict=kind) for name, kind in
                     (("held", CONFIRMED), ("failed", REFUTED)))  # fmt: skip
     named = [
@@ -80,7 +80,7 @@ def test_a_control_that_does_not_hold_is_named_and_one_that_holds_is_not(line: L
     assert named == ["failed", "part"]
 
 
-def test_what_no_rule_has_a_trial_of_is_told_apart_with_the_command(line: LedgerLine) -> None:
+def test_what_no_rule_has_a_trial_of_is_told_apart_with_the_command(line: Finding) -> None:
     new = [dataclasses.replace(line, trials=0, parts=(), claim=claim, release=release)
            for claim in ("X-1", "X-2") for release in ("4.6.0", "5.5.0")]  # fmt: skip
     compose = dataclasses.replace(new[0], backend="compose")
@@ -97,7 +97,7 @@ def test_what_no_rule_has_a_trial_of_is_told_apart_with_the_command(line: Ledger
     assert "X-4" not in text
 
 
-def test_in_containers_the_oldest_and_the_newest_release_are_asked_for_and_no_other(line: LedgerLine) -> None:
+def test_in_containers_the_oldest_and_the_newest_release_are_asked_for_and_no_other(line: Finding) -> None:
     first, second, *_ = (claim.id for claim in STUCK.claims)
     old = dataclasses.replace(line, incident=STUCK.name, backend="compose", claim=first, trials=0, parts=())
     text = document([old, dataclasses.replace(old, release="5.3.3")], [STUCK])
@@ -113,7 +113,7 @@ def test_in_containers_the_oldest_and_the_newest_release_are_asked_for_and_no_ot
     assert "are of another release" not in document([decided, dataclasses.replace(decided, release="5.3.3")], [STUCK])
 
 
-def test_the_way_of_a_fault_is_named_where_another_way_of_it_is_decided(line: LedgerLine) -> None:
+def test_the_way_of_a_fault_is_named_where_another_way_of_it_is_decided(line: Finding) -> None:
     part = _part("F", "too few deployments", deployments=1)
     frozen = dataclasses.replace(line, injection="freeze", parts=(part,))
     by_rule = dataclasses.replace(frozen, injection="byteman", verdict=REFUTED)
@@ -124,7 +124,7 @@ def test_the_way_of_a_fault_is_named_where_another_way_of_it_is_decided(line: Le
     assert "| X-1 (compose, freeze) |" in document([in_containers, frozen, by_rule], [IT])
 
 
-def test_a_ledger_that_leaves_nothing_open_has_no_tables(line: LedgerLine) -> None:
+def test_a_ledger_that_leaves_nothing_open_has_no_tables(line: Finding) -> None:
     assert "|" not in document([dataclasses.replace(line, verdict=CONFIRMED)], [IT])
 
 
@@ -138,7 +138,7 @@ def _told(text: str) -> list[tuple[str, str]]:
     return [(claims, releases) for _, claims, releases, _, _ in cells]
 
 
-def test_a_claim_without_a_line_is_listed_on_the_releases_that_have_its_arms(line: LedgerLine) -> None:
+def test_a_claim_without_a_line_is_listed_on_the_releases_that_have_its_arms(line: Finding) -> None:
     text = document([line], [STUCK])
     first, second, *cures, last = (claim.id for claim in STUCK.claims)
     everywhere = (f"{first}, {second}, {last}", "4.6.0, 4.9.7, 5.3.3, 5.5.0")
@@ -149,7 +149,7 @@ def test_a_claim_without_a_line_is_listed_on_the_releases_that_have_its_arms(lin
     assert "16 more, each a claim on a release, have no line" in text
 
 
-def test_a_line_keeps_its_claim_from_the_list_on_its_release_alone_and_in_processes_alone(line: LedgerLine) -> None:
+def test_a_line_keeps_its_claim_from_the_list_on_its_release_alone_and_in_processes_alone(line: Finding) -> None:
     first, *others = (claim.id for claim in STUCK.claims)
     lines = [dataclasses.replace(line, claim=claim, release=release, verdict=REFUTED)
              for claim in others for release in recorded_releases()]  # fmt: skip

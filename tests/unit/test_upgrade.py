@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import scenarios
-from analysis.ledger.lines import CarriedLine, LedgerLine, LedgerPart, in_order, load_lines
+from analysis.ledger.lines import in_order, load_lines
 from analysis.report.upgrade import (
     BETTER,
     CHANCE,
@@ -33,6 +33,7 @@ from analysis.verdicts.kinds import judge_part
 from harness.audit.conf import OF_KEYS
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_USAGE
 from harness.model.broker_conf import Fate, JudgedConf, JudgedKey, conf_of
+from harness.model.findings import CarriedFinding, Finding, PartResult
 from harness.model.measures import MEASURES, Better
 from harness.model.rules import Claim, Fold, Kind, Part, Role, Weight
 from harness.model.verdicts import VerdictKind
@@ -85,17 +86,17 @@ def test_which_way_is_better_is_said_by_the_measure_and_by_what_the_part_counts(
 # --- a ledger -------------------------------------------------------------------------------------------------------------
 
 
-def _line(release: str, claim: str, verdict: VerdictKind, part: LedgerPart, backend: str = "local") -> LedgerLine:
-    return LedgerLine(
+def _line(release: str, claim: str, verdict: VerdictKind, part: PartResult, backend: str = "local") -> Finding:
+    return Finding(
         claim=claim, incident="ordered-lock-handover", article="", says="the article's words", release=release,
         backend=backend, injection="signal", client=f"java {release}", verdict=verdict, reason="", summary="", expected=None,
         expected_from_code="", parts=(part,),
     )  # fmt: skip
 
 
-def _part(verdict: VerdictKind, value: float) -> LedgerPart:
+def _part(verdict: VerdictKind, value: float) -> PartResult:
     values = tuple(value * (1 + place / 100) for place in range(5))
-    return LedgerPart(name="it", verdict=verdict, kind="Q", values=values, estimate=value, words=f"{value:g} s")
+    return PartResult(name="it", verdict=verdict, kind="Q", values=values, estimate=value, words=f"{value:g} s")
 
 
 def _claims(*names: str, **arms: str) -> dict[str, Claim]:
@@ -116,7 +117,7 @@ LEDGER = [
     _line("4.9.7", "ORDER-03", CONFIRMED, _part(CONFIRMED, 7)),
     _line("5.5.0", "ORDER-03", CONFIRMED, _part(CONFIRMED, 7)),
     _line("4.9.7", "ORDER-04", CONFIRMED, _part(CONFIRMED, 7)),
-    _line("5.5.0", "ORDER-04", UNDECIDED, LedgerPart(name="it", verdict=UNDECIDED, kind="Q")),
+    _line("5.5.0", "ORDER-04", UNDECIDED, PartResult(name="it", verdict=UNDECIDED, kind="Q")),
     _line("4.9.7", "ORDER-05", CONFIRMED, _part(CONFIRMED, 7)),
     _line("4.9.7", "ORDER-01", CONFIRMED, _part(CONFIRMED, 60), backend="compose"),
     _line("5.5.0", "ORDER-01", CONFIRMED, _part(CONFIRMED, 90), backend="compose"),
@@ -152,8 +153,8 @@ def test_what_moves_both_ways_in_one_arm_is_neither_better_nor_worse() -> None:
 
 
 def test_a_counterexample_that_may_be_chance_is_no_change_for_the_worse() -> None:
-    def part(verdict: VerdictKind, events: int, high: float) -> LedgerPart:
-        return LedgerPart(name="it", verdict=verdict, kind="U", tries=36, estimate=events / 36, low=0, high=high)
+    def part(verdict: VerdictKind, events: int, high: float) -> PartResult:
+        return PartResult(name="it", verdict=verdict, kind="U", tries=36, estimate=events / 36, low=0, high=high)
 
     rules = {"ORDER-01": claim("ORDER-01", "", "s", reading="r", parts={"it": each(LESS, DOWN)})}
     for events, high, sort in ((1, 0.15, CHANCE), (30, 0.95, WORSE)):
@@ -179,7 +180,7 @@ OTHER_WAY = {BETTER: WORSE, WORSE: BETTER, SIGN: SIGN, OTHER: OTHER}
 _OF_TRIES = ({"tries": 40, "events": 0, "low": 0, "high": 0.09}, {"tries": 40, "events": 40, "low": 0.91, "high": 1})
 
 
-def _found(part: Part, *, high: bool) -> LedgerPart:
+def _found(part: Part, *, high: bool) -> PartResult:
     """A finding whose number is high, or low: beyond what chance explains, and decided."""
     counted: dict[str, Any] = {
         "unit": part.unit,
@@ -193,7 +194,7 @@ def _found(part: Part, *, high: bool) -> LedgerPart:
     if part.kind in (Kind.UNIVERSAL, Kind.EXISTENCE):
         counted |= _OF_TRIES[high]
     values = tuple(10.0 * (1 + 9 * high) + place for place in range(6))
-    return LedgerPart(
+    return PartResult(
         name=part.name, kind=part.kind, verdict=CONFIRMED if high else REFUTED, values=values, estimate=values[0] if
         part.kind not in (Kind.FACT, Kind.UNIVERSAL, Kind.EXISTENCE) else float(high), **counted,
     )  # fmt: skip
@@ -238,13 +239,10 @@ def test_what_happened_is_counted_and_not_what_spoke_against_it(
 ) -> None:
     rule = CLAIMS[name]
 
-    def line(release: str, value: float) -> LedgerLine:
-        judged = [
+    def line(release: str, value: float) -> Finding:
+        parts = tuple(
             judge_part(one, tries_of(one.of.measure, one.of.arm, [[value]] * 8, **_cell(one))) for one in rule.parts
-        ]
-        kept = (one.name for one in dataclasses.fields(LedgerPart))
-        names = tuple(kept)
-        parts = tuple(LedgerPart(**{key: found for key, found in vars(one).items() if key in names}) for one in judged)
+        )
         found = next(one for one in parts if one.name == part)
         return dataclasses.replace(_line(release, name, found.verdict, found), parts=parts)
 
@@ -262,8 +260,8 @@ def _cell(part: Part) -> dict[str, Any]:
 def test_a_loss_that_one_release_has_shown_is_worse_though_the_other_was_tried_as_seldom() -> None:
     part = next(one for one in CLAIMS["POOL-12"].parts if one.name == "busy queue")
 
-    def line(release: str, events: int, tries: int) -> LedgerLine:
-        found = LedgerPart(
+    def line(release: str, events: int, tries: int) -> Finding:
+        found = PartResult(
             name=part.name, kind="U", verdict=REFUTED if events else UNDECIDED, tries=tries, events=events,
             estimate=events / tries, low=0.0, high=0.9,
         )  # fmt: skip
@@ -289,7 +287,7 @@ def test_clients_of_another_release_have_no_recorded_run() -> None:
 ROLLED = Rolled(incident="rolling-upgrade", to=("5.5.0",))
 
 
-def _rolling(release: str, verdict: VerdictKind) -> LedgerLine:
+def _rolling(release: str, verdict: VerdictKind) -> Finding:
     line = _line(release, "X-rolling-upgrade-01", verdict, _part(verdict, 0.0))
     return dataclasses.replace(line, incident="rolling-upgrade", summary=f"None was lost from {release}.")
 
@@ -313,8 +311,8 @@ def test_an_upgrade_node_by_node_that_nobody_measured_says_how_to_run_it() -> No
 
 
 def test_what_is_carried_over_says_so_in_each_row_and_what_is_unknown_has_a_command() -> None:
-    values = {one.name: getattr(LEDGER[1], one.name) for one in dataclasses.fields(LedgerLine)}
-    carried = CarriedLine(**(values | {"release": "5.4.0"}), carried_from="5.5.0")
+    values = {one.name: getattr(LEDGER[1], one.name) for one in dataclasses.fields(Finding)}
+    carried = CarriedFinding(**(values | {"release": "5.4.0"}), carried_from="5.5.0")
     known = Known(
         release="5.4.0",
         carried={"5.5.0": 1},

@@ -241,7 +241,7 @@ def test_trials_that_noise_made_not_count_are_too_noisy() -> None:
     trial = _trial("t1")
     found = _judge(_claim(_part()), _values(trial, [50] * 6), [trial], discarded={"t1": Discard.NOISE})
     assert (found.verdict, found.reason, found.trials) == (UNDECIDED, Reason.TOO_NOISY, 0)
-    assert "t1 does not count: the machine stalled" in found.validity
+    assert "t1 does not count: the machine stalled" in found.notes
     assert found.evidence == ()
 
 
@@ -267,7 +267,7 @@ def test_a_failed_checker_takes_the_claims_that_use_its_measures_with_it() -> No
     trial = _trial("t1")
     found = _judge(_claim(_part()), _values(trial, [50] * 6), [trial], failed={"handover_s": "it broke"})
     assert (found.verdict, found.reason) == (UNDECIDED, Reason.CHECKER_FAILED)
-    assert "handover_s was not judged: it broke" in found.validity
+    assert "handover_s was not judged: it broke" in found.notes
     other = _judge(_claim(_part()), _values(trial, [50] * 6), [trial], failed={"overlap_ms": "it broke"})
     assert other.verdict is CONFIRMED
 
@@ -310,7 +310,7 @@ def test_only_values_of_the_named_parameter_of_the_measure_count() -> None:
     part = _part(where={"keyword": ("any",)})
     found = _judge(_claim(part), observed, [trial])
     assert found.verdict is CONFIRMED
-    assert [summary.params for summary in found.measures] == [{"keyword": "any"}]
+    assert [summary.params for summary in found.figures] == [{"keyword": "any"}]
 
 
 # --- what goes with it ------------------------------------------------------------------------------------------------
@@ -336,9 +336,9 @@ def test_a_finding_names_expectation_rule_and_how_far_it_carries() -> None:
     assert (found.expected, found.expected_from_code) == (CONFIRMED, "it says so (Some.java)")
     assert (found.rule_hash, found.rule_commit, found.client) == (claim.rule_hash(), "abc", "java 4.6.0")
     assert found.settings == ("client.sendMsgTimeout=10000",)
-    assert "1 of 1 trials count" in found.validity
-    assert any("mappedFileSizeCommitLog=64m" in words for words in found.validity)
-    assert any("Java 17.0.15 on 2" in words for words in found.validity)
+    assert "1 of 1 trials count" in found.notes
+    assert any("mappedFileSizeCommitLog=64m" in words for words in found.notes)
+    assert any("Java 17.0.15 on 2" in words for words in found.notes)
 
 
 def test_a_release_without_an_expectation_is_judged_all_the_same() -> None:
@@ -354,7 +354,7 @@ def test_a_rule_that_changed_after_the_run_is_told() -> None:
     evidence = _evidence(claim, run, [TrialValidity(trial="t1")], _values(trial, [50] * 6))
     found = findings([_scenario(claim)], evidence)
     assert len(found) == 1
-    assert any("not the one that was committed" in words for words in found[0].validity)
+    assert any("not the one that was committed" in words for words in found[0].notes)
 
 
 def test_summaries_cover_every_arm_and_cell_of_the_measure() -> None:
@@ -365,7 +365,7 @@ def test_summaries_cover_every_arm_and_cell_of_the_measure() -> None:
     ]
     observed = [item for trial in trials for item in _values(trial, [1.0, 2, 3])]
     found = _judge(_claim(_part()), observed, trials)
-    assert [(item.arm, item.params, item.n) for item in found.measures] == [
+    assert [(item.arm, item.params, item.n) for item in found.figures] == [
         ("baseline", {}, 3),
         ("incident", {"stall_ms": 100}, 3),
         ("incident", {"stall_ms": 450}, 3),
@@ -407,7 +407,7 @@ def test_a_finding_says_what_the_user_set_and_that_other_code_went_on_with_the_r
     )
     claim = _claim(_part())
     evidence = _evidence(claim, run, [TrialValidity(trial="t1")], [_seen(trials[0], 3.0, unit="u")])
-    said = finding(claim, _scenario(claim), "4.6.0", evidence).validity
+    said = finding(claim, _scenario(claim), "4.6.0", evidence).notes
     assert note in said
     assert "a note" not in said
     # What the scenario, the load or the lab sets wins over it, and is not the user's any more.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from analysis.checkers.sends import appends
+from analysis.ledger.runs import FINDINGS, read_lines
 from analysis.pipeline import analyze
 from analysis.spark import SparkPlace
 from harness.model.findings import Finding
@@ -163,14 +163,14 @@ def test_the_command_tells_its_steps_and_stops_its_session(again: Analysis, told
     assert told[0] == "starting Spark"
     assert "checking" in told
     assert told[-1] == "stopped"
-    assert again.path.joinpath("analysis", "findings.json").is_file()
+    assert again.path.joinpath("analysis", "findings.jsonl").is_file()
 
 
 def test_a_checker_that_raises_leaves_its_claims_undecided_and_says_why(broken: Analysis) -> None:
     for claim in ("BUSY-07", "BUSY-09"):
         found = broken.finding(claim)
         assert (found.verdict, found.reason) == (UNDECIDED, "checker failed")
-        assert any("the checker appends failed: RuntimeError: planted" in words for words in found.validity)
+        assert any("the checker appends failed: RuntimeError: planted" in words for words in found.notes)
 
 
 def test_a_checker_that_raises_takes_no_other_claim_with_it(seen: Analysis, broken: Analysis) -> None:
@@ -183,8 +183,6 @@ def test_an_expectation_that_was_wrong_stays_visible(broken: Analysis) -> None:
     assert (found.verdict, found.expected) == (REFUTED, CONFIRMED)
     assert found.expected_from_code == "somebody thought so (nowhere)"
     # What is expected is no part of the rule.
-    assert "the rule that judged is not the one that was committed before the run" not in found.validity
-    written = json.loads((broken.path / "analysis" / "findings.json").read_text())["findings"]
-    assert [(item["verdict"], item["expected"]) for item in written if item["claim"] == "BUSY-10"] == [
-        ("refuted", "confirmed")
-    ]
+    assert "the rule that judged is not the one that was committed before the run" not in found.notes
+    written = read_lines(broken.path / FINDINGS).findings
+    assert [(one.verdict, one.expected) for one in written if one.claim == "BUSY-10"] == [(REFUTED, CONFIRMED)]

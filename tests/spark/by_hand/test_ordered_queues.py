@@ -183,7 +183,7 @@ def probed(trial: Trial) -> None:
 @pytest.mark.parametrize("measure", COUNTS)
 def test_a_clean_history_has_no_violation(seen: Analysis, trial: str, measure: str) -> None:
     assert seen.one(measure, trial) == 0
-    assert seen.trial(trial)["valid"] is True
+    assert seen.trial(trial).counts
 
 
 def test_a_clean_hand_over_has_its_known_numbers(seen: Analysis) -> None:
@@ -246,14 +246,14 @@ def test_a_send_of_unknown_outcome_is_not_called_lost(seen: Analysis) -> None:
 def test_loss_is_unknown_when_the_drain_did_not_finish(seen: Analysis, trial: str) -> None:
     assert seen.values("lost_count", trial) == []
     assert seen.values("duplicate_count", trial) == []
-    assert seen.trial(trial)["valid"] is True
-    assert any("loss and duplicates were not judged" in words for words in seen.trial(trial)["notes"])
+    assert seen.trial(trial).counts
+    assert any("loss and duplicates were not judged" in words for words in seen.trial(trial).notes)
     assert all(row.censored for row in seen.found("message_delay_max_s", trial))
 
 
 def test_an_unfinished_drain_says_how_many_messages_were_left(seen: Analysis) -> None:
-    assert any("3 messages were left" in words for words in seen.trial("drain_not_finished")["notes"])
-    assert any("no drain was recorded" in words for words in seen.trial("drain_not_recorded")["notes"])
+    assert any("3 messages were left" in words for words in seen.trial("drain_not_finished").notes)
+    assert any("no drain was recorded" in words for words in seen.trial("drain_not_recorded").notes)
 
 
 def test_loss_is_unknown_when_the_store_was_not_read(seen: Analysis) -> None:

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from analysis.ledger.runs import LINES, read_lines
+from analysis.ledger.runs import FINDINGS, read_lines
+from analysis.report.document import load_report_data
 from analysis.report.losses import LOST_FILE
-from analysis.verdicts.document import load_report_data
 from analysis.verdicts.losses import LostRange, LostStep
 from scenarios import rolling_upgrade
 from tests.lib.own_names import own_name
@@ -111,7 +111,7 @@ def plant(run: Run) -> Asked:
 
 def losses(seen: Analysis, trial: str) -> tuple[LostStep, ...]:
     """What the record keeps of a trial's lost messages, where they were judged."""
-    (kept,) = [one for one in read_lines(seen.path / LINES).trials if one.trial == trial]
+    (kept,) = [one for one in read_lines(seen.path / FINDINGS).trials if one.trial == trial]
     assert kept.lost is not None
     return kept.lost
 
@@ -149,7 +149,7 @@ def test_a_message_that_a_roll_back_lost_is_listed_as_that(seen: Analysis) -> No
 
 def test_nothing_lost_is_an_empty_list_and_what_cannot_be_judged_is_none(seen: Analysis) -> None:
     assert losses(seen, "undisturbed") == ()
-    kept = {one.trial: one for one in read_lines(seen.path / LINES).trials}
+    kept = {one.trial: one for one in read_lines(seen.path / FINDINGS).trials}
     assert kept["not-drained"].lost is None
 
 

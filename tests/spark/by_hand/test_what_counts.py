@@ -138,9 +138,9 @@ def test_a_trial_that_is_not_as_planned_says_so_and_whether_its_claim_counts_it(
     for index in range(TRIALS):
         shown = seen.trial(_name(case, index))
         counts = reason is None
-        assert shown["valid"] is counts
-        assert bool(shown["reasons"]) is not counts
-        assert any(words in said for said in shown["notes" if counts else "reasons"])
+        assert shown.counts is counts
+        assert bool(shown.exclusions) is not counts
+        assert any(words in said for said in (shown.notes if counts else shown.exclusions))
 
 
 @pytest.mark.parametrize("case", [case for case, (_, reason, _) in NOT_AS_PLANNED.items() if reason])
@@ -185,9 +185,9 @@ def test_trials_that_count_and_show_nothing_are_missing_evidence(seen: Analysis,
 
 def test_a_truncated_last_line_is_left_out_and_told(seen: Analysis) -> None:
     shown = seen.trial(_name("cut", 0))
-    assert shown["valid"] is True
-    assert any("1 lines are no whole records" in note for note in shown["notes"])
-    assert seen.trial(_name("good", 0))["reasons"] == seen.trial(_name("good", 0))["notes"] == []
+    assert shown.counts
+    assert any("1 lines are no whole records" in note for note in shown.notes)
+    assert seen.reasons(_name("good", 0)) == seen.notes(_name("good", 0)) == []
     assert seen.one("failed_count", _name("cut", 0)) == seen.one("failed_count", _name("good", 0)) == 1
 
 

@@ -1,23 +1,24 @@
-"""``RUN/analysis/report_data.json``: what the analysis hands to the report, loaded and checked.
+"""What an analysis hands to the report, loaded and checked: the run's findings, and ``page.json`` with what is drawn beside them.
 
-The file is written by ``analysis`` at its end and is all that the report needs, so that a page can be rendered again
+Both files are written by ``analysis`` at its end and are all that the report needs, so that a page can be rendered again
 on a machine without Spark, Java or a cluster. Times in series are seconds relative to the start of the fault.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.errors import RunDirectoryError
+from analysis.ledger.runs import FINDINGS, CountedTrial, RecordedRun, read_lines
+from harness.errors import LedgerError, RunDirectoryError
 from harness.model.cells import ParameterValue
 from harness.model.findings import Finding
 from harness.model.scenario import Shown
 from harness.rundir.decode import DecodeError, read_document
 from harness.rundir.manifest import Manifest
 
-DATA_PATH = Path("analysis") / "report_data.json"
+PAGE_DATA = Path("analysis") / "page.json"
 
 
 LOAD = "load"
@@ -32,6 +33,8 @@ class ClaimText:
     reading: str
     article: str
     incident: str
+    why: Mapping[str, str] = field(default_factory=dict)
+    """By part, the reason for its bound."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,29 +45,6 @@ class IncidentText:
     summary: str = ""
     advice: str = ""
     shown: Shown | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrialNote:
-    """Whether a trial counts (``valid``), in words why it does not, and what else is notable of it.
-
-    It counts where a verdict can rest on it. Analyses made before there were ``notes`` had both in ``reasons``, and called a trial
-    valid only when nothing was notable of it.
-    """
-
-    trial: str
-    incident: str
-    arm: str
-    params: Mapping[str, ParameterValue]
-    release: str
-    deployment: str
-    valid: bool
-    reasons: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    hiccup_ms_max: float | None = None
-    waited_share: float | None = None
-    """Of the time that its threads could run, how much they waited for a core; the noise probe, which sleeps, sees none of it."""
-    injection: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,10 +145,10 @@ class ReportData:
 
     schema: int
     manifest: Manifest
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...] = ()
     claims: Mapping[str, ClaimText] = field(default_factory=dict)
     incidents: Mapping[str, IncidentText] = field(default_factory=dict)
-    trials: tuple[TrialNote, ...] = ()
+    trials: tuple[CountedTrial, ...] = ()
     series: tuple[Series, ...] = ()
     distributions: tuple[Distribution, ...] = ()
     tables: Mapping[str, tuple[Table, ...]] = field(default_factory=dict)
@@ -179,10 +159,24 @@ class ReportData:
 def load_report_data(run_dir: Path) -> ReportData:
     """The report data of a run directory.
 
-    Raises :class:`harness.errors.RunDirectoryError` when the file is absent, is no JSON, is of another schema or does
+    Raises :class:`harness.errors.RunDirectoryError` when a file is absent, is no JSON, is of another schema or does
     not have the fields that this version reads.
     """
-    path = run_dir / DATA_PATH
-    if not path.exists():
+    found = load_findings(run_dir)
+    return replace(read_document(ReportData, run_dir / PAGE_DATA), findings=found.findings, trials=found.trials)
+
+
+def load_findings(run_dir: Path) -> RecordedRun:
+    """The run with its trials and findings alone. Raises RunDirectoryError."""
+    path = run_dir / FINDINGS
+    if not path.exists() or not (run_dir / PAGE_DATA).exists():
         raise RunDirectoryError(f"{path} does not exist: analyse the run first (mqlab analyze {run_dir})")
-    return read_document(ReportData, path)
+    if not path.is_file():
+        # A pipe is read for ever.
+        raise RunDirectoryError(f"{path} cannot be read: it is no file")
+    try:
+        return read_lines(path)
+    except LedgerError as error:
+        raise RunDirectoryError(error.message) from error
+    except RecursionError as error:
+        raise RunDirectoryError(f"{path} cannot be read: it is nested too deeply") from error
