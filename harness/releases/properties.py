@@ -16,6 +16,8 @@ from harness.releases.border import masked, told
 
 BYTES_MAX = 1 << 20
 """No broker.conf has so many."""
+KEYS_MAX = 1_000
+"""Twice what the newest broker knows. For each that none knows the nearest is looked for, in milliseconds."""
 
 BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -45,6 +47,11 @@ def read_conf(path: Path) -> ConfFile:
         if key in entries:
             oddities.append(_set_twice(key, entries[key], Entry(text=text, line=line)))
             del entries[key]
+        if len(entries) == KEYS_MAX:
+            raise ConfigurationError(
+                f"{path}:{line}: it has more than {KEYS_MAX:,} keys, as no broker.conf has",
+                advice="Give the file that brokers are started with.",
+            )
         entries[key] = Entry(text=text, line=line)
         if mark and key.startswith(mark.decode("iso-8859-1")):
             oddities.append(_marked(key.removeprefix(mark.decode("iso-8859-1"))))
