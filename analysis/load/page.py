@@ -38,7 +38,10 @@ LOCUST = {"Locust's own report": "locust.html", "Locust's counts": "locust.json"
 
 
 def series_of(records: Records, facts: TrialFacts, faults: Sequence[FaultOnLoad]) -> Series | None:
-    """Sends and consumptions by time, from the load's start; latencies are of sends, failed ones included."""
+    """Sends and consumptions by time, from the load's start; latencies are of sends, failed ones included.
+
+    A send lies where it was due, its answer and its latency where it ended: what a fault did is so never seen before the fault.
+    """
     start_ns, end_ns = facts.hold_from_ns, facts.hold_to_ns
     if start_ns is None or end_ns is None or not facts.sends:
         return None
@@ -48,8 +51,8 @@ def series_of(records: Records, facts: TrialFacts, faults: Sequence[FaultOnLoad]
     def at(column: str) -> Column:
         return F.floor((F.col(column) - F.lit(start_ns)) / F.lit(bin_ms * 1_000_000)).alias("bin")
 
-    sends = records.sends.groupBy(at("intended_ns")).agg(
-        F.count("*").alias("sent"),
+    due = records.sends.groupBy(at("intended_ns")).agg(F.count("*").alias("sent"))
+    ended = records.sends.groupBy(at("finished_ns")).agg(
         F.count_if(outcome == "ok").alias("ok"),
         F.count_if(outcome == "failed").alias("failed"),
         F.percentile_approx(latency_ms, 0.5, 200).alias("p50"),
@@ -57,7 +60,8 @@ def series_of(records: Records, facts: TrialFacts, faults: Sequence[FaultOnLoad]
     )
     consumed = records.consumptions.groupBy(at("started_ns")).agg(F.count("*").alias("consumed"))
     near = F.abs("bin") <= BINS_AROUND_MAX
-    bins = {row["bin"]: row.asDict() for row in sends.join(consumed, "bin", "full").where(near).collect()}
+    rows = due.join(ended, "bin", "full").join(consumed, "bin", "full").where(near).collect()
+    bins = {row["bin"]: row.asDict() for row in rows}
     if not bins:
         return None
     span = range(min(bins), max(bins) + 1)

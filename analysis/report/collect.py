@@ -140,7 +140,9 @@ def _representatives(facts: Sequence[TrialFacts], validity: Sequence[TrialValidi
 
 
 def _binned(records: Records, trials: DataFrame) -> DataFrame:
-    """One row for each trial and bin. Sends lie in the bin in which they were due, consumptions where they began."""
+    """One row for each trial and bin. ``sent`` lies where it was due, all else where it came about: an answer and its delay
+    where the send ended, a consumption and its delay where it began. A fault's delays are so never seen before the fault.
+    """
     bin_ms = F.when(F.col("grouped"), _BIN_MS_CONSUMPTION).otherwise(_BIN_MS_SENDS).alias("bin_ms")
     window = trials.select("trial", "fault_ns", "grouped", bin_ms)
 
@@ -153,12 +155,12 @@ def _binned(records: Records, trials: DataFrame) -> DataFrame:
 
     outcome = F.col("outcome")
     latency_ms = F.when(~F.col("grouped"), (F.col("finished_ns") - F.col("intended_ns")) / 1e6)
-    sends = (
-        records.sends.join(window, "trial")
-        .where(in_range("intended_ns"))
-        .groupBy("trial", bin_of("intended_ns"))
+    sends = records.sends.join(window, "trial")
+    due = sends.where(in_range("intended_ns")).groupBy("trial", bin_of("intended_ns")).agg(F.count("*").alias("sent"))
+    ended = (
+        sends.where(in_range("finished_ns"))
+        .groupBy("trial", bin_of("finished_ns"))
         .agg(
-            F.count("*").alias("sent"),
             F.count_if(outcome == "ok").alias("ok"),
             F.count_if(outcome == "failed").alias("failed"),
             F.percentile_approx(latency_ms, 0.5, 200).alias("send_p50_ms"),
@@ -177,11 +179,16 @@ def _binned(records: Records, trials: DataFrame) -> DataFrame:
             F.max(delay_ms).alias("delay_max_ms"),
         )
     )
-    return sends.join(consumed, ["trial", "bin"], "full").select(
-        *("trial", "sent", "ok", "failed", "consumed"),
-        F.col("bin").cast("int").alias("bin"),
-        F.coalesce("delay_p50_ms", "send_p50_ms").alias("delay_p50_ms"),
-        F.coalesce("delay_max_ms", "send_max_ms").alias("delay_max_ms"),
+    cell = ["trial", "bin"]
+    return (
+        due.join(ended, cell, "full")
+        .join(consumed, cell, "full")
+        .select(
+            *("trial", "sent", "ok", "failed", "consumed"),
+            F.col("bin").cast("int").alias("bin"),
+            F.coalesce("delay_p50_ms", "send_p50_ms").alias("delay_p50_ms"),
+            F.coalesce("delay_max_ms", "send_max_ms").alias("delay_max_ms"),
+        )
     )
 
 

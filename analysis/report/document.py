@@ -52,7 +52,9 @@ class Series:
     """Rate and delay of one representative trial, in bins of ``bin_ms``.
 
     ``t_s`` is a bin's start relative to the fault's injecting stamp; ``fault_s`` the fault's window on the same axis,
-    or None in an arm without one. The counts are operations of the bin, the delays milliseconds from the intended time.
+    or None in an arm without one. ``sent`` counts sends that were due in the bin; ``ok``, ``failed`` and the delays
+    (milliseconds from the intended time) are of those that ended in it; ``consumed`` and the delays of consumptions of those
+    that began in it.
     """
 
     incident: str

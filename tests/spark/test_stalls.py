@@ -194,6 +194,11 @@ def test_the_series_of_a_stall_has_its_window_and_bins_of_100_ms(run: Analysis) 
     assert series[0]["fault_s"] == [0.5, 0.95]
     assert sum(series[0]["sent"]) == 800
     assert sum(series[0]["failed"]) == 30
+    # What was due as the stall began was refused 205 ms later: nothing of it is seen before.
+    at_s = series[0]["t_s"]
+    assert next(t for t, count in zip(at_s, series[0]["failed"], strict=True) if count) == 0.7
+    assert next(t for t, ms in zip(at_s, series[0]["delay_max_ms"], strict=True) if ms and ms > 100) == 0.7
+    assert at_s[0] == -3.0
     (quiet,) = [item for item in run.report["series"] if item["trial"] == "quiet"]
     assert quiet["fault_s"] is None
 

@@ -149,7 +149,7 @@
       ...layout, height: 330, margin: { l: 48, r: 10, t: 8, b: 36 }, hovermode: "x unified", shapes, showlegend: false,
       xaxis: { ...axis, anchor: "y2", title: { ...axis.title, text: `seconds since ${panel.since}` } },
       yaxis: { ...axis, domain: [0.55, 1], range: [0, rateMax * 1.06], title: { ...axis.title, text: "per second" } },
-      yaxis2: { ...axis, domain: [0, 0.47], type: "log", range: delayRange, dtick: 1, title: { ...axis.title, text: "delay, ms" } },
+      yaxis2: { ...axis, domain: [0, 0.47], type: "log", range: delayRange, dtick: 1, title: { ...axis.title, text: "delay when it ended, ms" } },
     }, CONFIG);
   }
 
