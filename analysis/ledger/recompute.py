@@ -67,6 +67,7 @@ def recompute(record: Record, scenarios: Sequence[Scenario], experiment_of: Expe
     for one in record.summaries:
         told[one.claim, cell_of(one)].append(one)
     lines: dict[tuple[str, Cell], Finding] = {}
+    shown: dict[tuple[str, Cell], list[_Found]] = defaultdict(list)
     of_scenario = {claim.id: (claim, scenario) for scenario in scenarios for claim in scenario.claims}
     for (claim_id, cell), given in told.items():
         claim = of_scenario[claim_id][0] if claim_id in of_scenario else None
@@ -74,6 +75,7 @@ def recompute(record: Record, scenarios: Sequence[Scenario], experiment_of: Expe
     for run in record.runs:
         for finding in run.findings:
             cell = cell_of(finding)
+            shown[finding.claim, cell].append(_Found(run=run.run, finding=finding))
             earlier = lines.get((finding.claim, cell))
             if earlier is not None and finding.injection == NO_INJECTION:
                 finding = dataclasses.replace(finding, injection=earlier.injection)
@@ -82,7 +84,7 @@ def recompute(record: Record, scenarios: Sequence[Scenario], experiment_of: Expe
     for (claim_id, cell), line in lines.items():
         claim, scenario = of_scenario.get(claim_id, (None, None))
         if claim is not None and scenario is not None:
-            lines[claim_id, cell] = _judged(line, claim, scenario, record, made)
+            lines[claim_id, cell] = _judged(line, claim, scenario, record, made, shown[claim_id, cell])
     return ordered(lines.values())
 
 
@@ -125,6 +127,14 @@ def _with_present(line: Finding | None) -> tuple[Earlier, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
+class _Found:
+    """What a run found of a claim in a cell."""
+
+    run: str
+    finding: Finding
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Made:
     """A recorded trial in its run; ``is_of_today``: its experiment is the one that its cell would have now."""
 
@@ -151,6 +161,7 @@ def _judged(
     scenario: Scenario,
     record: Record,
     made: Mapping[tuple[str, str, str], Sequence[_Made]],
+    shown: Sequence[_Found],
 ) -> Finding:
     """By the rule of today, from all recorded trials of the line's cell; each part from those that it was fixed before."""
     arms = {quantity.arm for quantity in claim.quantities()}
@@ -204,23 +215,31 @@ def _judged(
         notes=tuple(notes),
         # Until trials are recorded, those that the earlier rule rested on: a short run can be compared with them.
         figures=_figures(claim, now) or line.figures,
-        evidence=_shown_by(runs.values(), line, claim, verdict),
+        evidence=_shown_by([one for one in shown if one.run in runs], claim, verdict),
         counterexamples=line.counterexamples,
         earlier=line.earlier if line.basis == FROM_RUN else _with_present(line),
     )
 
 
-def _shown_by(
-    runs: Iterable[RecordedRun], line: Finding, claim: Claim, verdict: VerdictKind
-) -> tuple[EvidenceLine, ...]:
-    """Of the newest of its runs that found the same by the same rule: what it showed first. What is undecided rests on no line."""
-    cell = (line.claim, line.release, line.backend, line.injection)
-    for run in reversed([*runs]):
-        for finding in run.findings:
-            same = (finding.claim, finding.release, finding.backend, finding.injection) == cell
-            if same and finding.evidence and (finding.verdict, finding.rule_hash) == (verdict, claim.rule_hash()):
-                return tuple(dataclasses.replace(one, run=run.run) for one in finding.evidence[:EVIDENCE_MAX])
-    return ()
+def _shown_by(found: Sequence[_Found], claim: Claim, verdict: VerdictKind) -> tuple[EvidenceLine, ...]:
+    """What one of the runs that count showed first: of those that found the same, by today's rule, with most of its parts, the
+    newest.
+
+    Where the runs decide it together alone, or by a rule some parts of which went on, it is what one of them showed of its share.
+    Lines of a finding that says the opposite are not shown for it.
+    """
+    rule = claim.rule_hash()
+    kinds = {verdict, VerdictKind.UNDECIDED} if verdict is not VerdictKind.UNDECIDED else {*VerdictKind}
+    of_kind = [one for one in found if one.finding.evidence and one.finding.verdict in kinds]
+
+    def worth(one: _Found) -> tuple[bool, bool, int]:
+        told = one.finding
+        return told.verdict is verdict, told.rule_hash == rule, sum(bool(part.tries) for part in told.parts)
+
+    best = max(reversed(of_kind), key=worth, default=None)
+    if best is None:
+        return ()
+    return tuple(dataclasses.replace(line, run=best.run) for line in best.finding.evidence[:EVIDENCE_MAX])
 
 
 def _made_by(scenario: Scenario, trials: Sequence[CountedTrial]) -> str:

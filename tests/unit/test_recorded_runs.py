@@ -16,7 +16,7 @@ import pytest
 import scenarios
 from analysis.ledger.add import add, register
 from analysis.ledger.journal import JOURNAL, Entry, append, read_journal
-from analysis.ledger.recompute import changes_of, recompute
+from analysis.ledger.recompute import NO_TRIAL, changes_of, recompute
 from analysis.ledger.record import Record, read_record
 from analysis.ledger.runs import FINDINGS, CountedTrial, RecordedRun, RecordedValues, read_lines, write_lines
 from analysis.verdicts.tries import Try
@@ -106,36 +106,63 @@ def test_a_counterexample_in_one_of_two_pooled_runs_refutes(tmp_path: Path) -> N
     assert line.notes == ("replicated in 2 runs",)
 
 
+def shown(
+    name: str, scenario: Scenario, verdict: VerdictKind, *trials: CountedTrial, rule_hash: str = ""
+) -> RecordedRun:
+    """A run that found a verdict, and showed four lines."""
+    told, (rule,) = run(name, scenario, *trials), scenario.claims
+    lines = tuple(EvidenceLine(excerpt=f"line {n} of {name}", file="f", line=n) for n in range(1, 5))
+    found = dataclasses.replace(
+        told.findings[0], verdict=verdict, evidence=lines, rule_hash=rule_hash or rule.rule_hash()
+    )
+    return dataclasses.replace(told, findings=(found,))
+
+
 def test_the_evidence_is_of_the_newest_run_that_found_the_same_by_the_same_rule(tmp_path: Path) -> None:
     scenario = with_claim(NONE_LOST)
-    (rule,) = scenario.claims
-
-    def shown(name: str, verdict: VerdictKind, *trials: CountedTrial, rule_hash: str = "") -> RecordedRun:
-        told = run(name, scenario, *trials)
-        lines = tuple(EvidenceLine(excerpt=f"line {n} of {name}", file="f", line=n) for n in range(1, 5))
-        found = dataclasses.replace(
-            told.findings[0], verdict=verdict, evidence=lines, rule_hash=rule_hash or rule.rule_hash()
-        )
-        return dataclasses.replace(told, findings=(found,))
-
     clean = [one for place in range(5) for one in deaths([0] * 8, f"d{place}")]
     kept = record(
         tmp_path,
-        shown("one", CONFIRMED, *clean),
-        shown("two", CONFIRMED, *deaths([0], "d7")),
-        shown("three", UNDECIDED, *deaths([0], "d8")),
-        shown("four", CONFIRMED, *deaths([0], "d9"), rule_hash="another"),
+        shown("one", scenario, CONFIRMED, *clean),
+        shown("two", scenario, CONFIRMED, *deaths([0], "d7")),
+        shown("three", scenario, UNDECIDED, *deaths([0], "d8")),
+        shown("four", scenario, CONFIRMED, *deaths([0], "d9"), rule_hash="another"),
     )
     line = judged(kept, scenario)
     assert line.verdict is CONFIRMED
     assert [(one.run, one.excerpt) for one in line.evidence] == [("two", "line 1 of two"), ("two", "line 2 of two")]
 
 
-def test_the_committed_ledger_has_evidence_of_what_is_decided() -> None:
-    decided = [line for line in committed_ledger() if line.verdict is not UNDECIDED and line.basis == FROM_RECORD]
-    with_it = [line for line in decided if line.evidence]
-    assert len(with_it) > 0.9 * len(decided)
-    assert all(one.run in line.runs for line in with_it for one in line.evidence)
+def test_what_runs_decide_together_alone_has_the_evidence_of_one_that_decided_nothing_and_never_of_the_opposite(
+    tmp_path: Path,
+) -> None:
+    scenario = with_claim(NONE_LOST)
+    half = [one for place in range(3) for one in deaths([0] * 8, f"d{place}")]
+    kept = record(
+        tmp_path,
+        shown("one", scenario, UNDECIDED, *half),
+        shown("two", scenario, UNDECIDED, *deaths([0] * 8, "d7"), *deaths([0] * 8, "d8")),
+        shown("three", scenario, REFUTED, *deaths([0], "d9")),
+    )
+    line = judged(kept, scenario)
+    assert line.verdict is CONFIRMED
+    assert {one.run for one in line.evidence} == {"two"}
+
+
+def test_what_an_incident_s_faults_were_made_by_in_one_run_hides_no_evidence(tmp_path: Path) -> None:
+    scenario = with_claim(NONE_LOST)
+    clean = [one for place in range(5) for one in deaths([0] * 8, f"d{place}")]
+    whole, part = shown("one", scenario, CONFIRMED, *clean), shown("two", scenario, UNDECIDED, *deaths([0], "d7"))
+    other = dataclasses.replace(part.findings[0], injection="another", evidence=())
+    line = judged(record(tmp_path, whole, dataclasses.replace(part, findings=(other,))), scenario)
+    assert {one.run for one in line.evidence} == {"one"}
+
+
+def test_every_line_of_the_committed_ledger_has_evidence_or_no_trial_that_counts() -> None:
+    for line in committed_ledger():
+        assert bool(line.evidence) == bool(line.runs), (line.claim, line.release, line.backend, line.injection)
+        assert all(one.run in line.runs for one in line.evidence)
+        assert line.runs or NO_TRIAL in line.summary, line.summary
 
 
 def test_deployments_of_all_runs_of_an_experiment_are_one_series(tmp_path: Path) -> None:
