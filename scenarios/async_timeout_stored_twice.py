@@ -155,20 +155,20 @@ X_05 = claim(
     "waits until the broker goes on.",
     expected=confirmed("a request that is not answered stays until its own timeout and a second are over", SCAN),
     parts={
-        "fail": _failing(LONG, NONE),
-        "twice": _copies(LONG, ONCE),
+        "none fail": _failing(LONG, NONE),
+        "none twice": _copies(LONG, ONCE),
         "price": fact(_of("aimed_took_s", LONG), side(16, 4.5, "until the standstill ends, or by default")),
     },
-    summary="With a timeout of 30 s sends failed {!fail}, and some were stored twice {!twice}; senders waited for the broker "
-    "{price}.",
+    summary="With a timeout of 30 s sends failed {!none fail}, and some were stored twice {!none twice}; senders waited "
+    "for the broker {price}.",
 )  # fmt: skip
 
 X_06 = claim(
     "X-async-timeout-stored-twice-06", "", "While both brokers answer, an asynchronous send is stored once.",
     reading="With both masters well no send fails, and none is stored again.",
     expected=confirmed("an answer ends the send, and only an error leads to another try", f"{API}.sendMessageAsync"),
-    parts={"fail": _failing(WELL, NONE), "twice": _copies(WELL, ONCE)},
-    summary="With both brokers well sends failed {!fail}, and messages were stored twice {!twice}.",
+    parts={"none fail": _failing(WELL, NONE), "none twice": _copies(WELL, ONCE)},
+    summary="With both brokers well sends failed {!none fail}, and messages were stored twice {!none twice}.",
 )  # fmt: skip
 
 X_07 = claim(

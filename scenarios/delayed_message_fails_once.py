@@ -155,10 +155,11 @@ X_05 = claim(
     reading="No message lies in its topic twice of those that were sent before the error.",
     expected=NOT_AGAIN,
     parts={
-        "again": fact(of("delivered_again_count", RESTART), side(0, 1, "none, or what came since the offsets were last written")),
+        "none again": fact(of("delivered_again_count", RESTART), side(0, 1, "none, or what came since the offsets were last "
+                           "written")),
         "without a failure": control(fact(of("delivered_again_count", "baseline"), KEPT)),
     },
-    summary="After a restart, messages that had come before came again {!again}.",
+    summary="After a restart, messages that had come before came again {!none again}.",
     told=Told(
         weight=Weight.OTHER, harm=Harm.FAILS,
         holds="a restart that ends a stopped delay level brings nothing twice",
@@ -187,11 +188,12 @@ X_07 = claim(
     | confirmed("each level goes on from the message after the one that it has delivered", f"{NEW}.{TASK}.executeOnTimeUp",
                 RELEASES_5X),
     parts={
-        "missing": _missing("baseline", ALL_LEVELS, NONE),
-        "dropped": _dropped("baseline", KEPT),
-        "twice": fact(of("delivered_again_count", "baseline"), KEPT),
+        "none missing": _missing("baseline", ALL_LEVELS, NONE),
+        "none dropped": _dropped("baseline", KEPT),
+        "none twice": fact(of("delivered_again_count", "baseline"), KEPT),
     },
-    summary="While no delivery failed, messages were missing {!missing}, were left out {!dropped} and came twice {!twice}.",
+    summary="While no delivery failed, messages were missing {!none missing}, were left out {!none dropped} and came "
+    "twice {!none twice}.",
 )  # fmt: skip
 
 

@@ -105,11 +105,12 @@ X_03 = claim(
     "are deleted all the same.",
     expected=confirmed("without a reserve the share is 0.89, between both", f"{USED}, {CLEAN}.isSpaceToDelete", SINCE_4_9_7),
     parts={
-        "refused": _refused(NO_RESERVE, NONE),
+        "none refused": _refused(NO_RESERVE, NONE),
         "files": _deleted(NO_RESERVE, FILES),
         "with a reserve": control(_refused(REFUSES, ALL)),
     },
-    summary=f"At {TO_REFUSE:g} of an ext4 without a reserve sends were refused {{!refused}}, and files were deleted {{files}}.",
+    summary=f"At {TO_REFUSE:g} of an ext4 without a reserve sends were refused {{!none refused}}, and files were "
+    "deleted {files}.",
     told=Told(
         weight=Weight.OUTAGE,
         do="tune2fs -m 0 on the store's file system",
@@ -124,10 +125,11 @@ X_04 = claim(
     expected=confirmed("the property is the limit", f"{CLEAN}.isSpaceToDelete, {CLEAN}.isSpaceFull", ("4.9.7",))
     | refuted("whatever is set above 0.90 counts as 0.90", f"{CLEAN}.getDiskSpaceWarningLevelRatio", RELEASES_5X),
     parts={
-        "refused": _refused(RATIO, NONE),
+        "none refused": _refused(RATIO, NONE),
         "files": _deleted(RATIO, FILES),
         "by default": control(_refused(REFUSES, ALL)),
-    }, summary="With a diskSpaceWarningLevelRatio of 0.95 sends were refused at 0.94 {!refused}, and files were deleted {files}.",
+    }, summary="With a diskSpaceWarningLevelRatio of 0.95 sends were refused at 0.94 {!none refused}, and files were "
+    "deleted {files}.",
     told=Told(
         weight=Weight.OUTAGE, harm=Harm.FAILS,
         holds="a higher diskSpaceWarningLevelRatio has sends accepted again on a filling disk",
@@ -140,8 +142,8 @@ X_05 = claim(
     "X-disk-ratio-counts-differently-05", "", "A file system that reserves nothing is counted alike by all releases.",
     reading=f"With {TO_DELETE:g} of an xfs used no send is refused, and no file is deleted.",
     expected=confirmed(f"nothing is reserved: {TO_DELETE:g}, or little more, is below 0.85", f"{USED}, {CLEAN}.isSpaceToDelete"),
-    parts={"refused": _refused(XFS, NONE), "deleted": _deleted(XFS, NO_FILE)},
-    summary=f"At {TO_DELETE:g} of an xfs sends were refused {{!refused}}, and files were deleted {{!deleted}}.",
+    parts={"none refused": _refused(XFS, NONE), "none deleted": _deleted(XFS, NO_FILE)},
+    summary=f"At {TO_DELETE:g} of an xfs sends were refused {{!none refused}}, and files were deleted {{!none deleted}}.",
 )  # fmt: skip
 
 X_06 = claim(
@@ -153,8 +155,8 @@ X_06 = claim(
     expected=confirmed("the property is the limit; below it files go that are older than fileReservedTime",
                        f"{CLEAN}.isSpaceToDelete, {CLEAN}.deleteExpiredFiles", ("4.9.7",))
     | refuted("whatever is set above 0.85 counts as 0.85", f"{CLEAN}.getDiskSpaceCleanForciblyRatio", RELEASES_5X),
-    parts={"deleted": _deleted(KEEPS, NO_FILE), "by default": control(_deleted(DELETES, FILES))},
-    summary="With a diskSpaceCleanForciblyRatio of 0.95 files were deleted at 0.88 {!deleted}.",
+    parts={"none deleted": _deleted(KEEPS, NO_FILE), "by default": control(_deleted(DELETES, FILES))},
+    summary="With a diskSpaceCleanForciblyRatio of 0.95 files were deleted at 0.88 {!none deleted}.",
     told=Told(
         weight=Weight.LOSS, harm=Harm.FAILS,
         holds="a higher diskSpaceCleanForciblyRatio keeps files that nobody has consumed",

@@ -42,8 +42,8 @@ X_01 = claim(
     expected=confirmed("the error ends the thread, whose loop catches exceptions alone", f"{REPUT}.run", RELEASES_4X)
     | refuted("the loop catches any Throwable, and goes on from the message itself a millisecond later",
               f"{REPUT}.run", RELEASES_5X),
-    parts={"consumed": _missing("incident", EVERY), "without a failure": control(_missing("baseline", NONE))},
-    summary="One dispatch threw an error, and what was sent after it waited unconsumed {consumed}.",
+    parts={"none consumed": _missing("incident", EVERY), "without a failure": control(_missing("baseline", NONE))},
+    summary="One dispatch threw an error, and what was sent after it waited unconsumed {none consumed}.",
     told=Told(
         weight=Weight.OUTAGE, harm=Harm.HOLDS,
         holds="one Error in the dispatch thread leaves everything sent later unconsumed until a restart",
@@ -69,12 +69,12 @@ X_03 = claim(
                        f"{STORE}.start, {STORE}.shutdown", RELEASES_4X), cure_of=X_01.id,
     parts={
         "delivered": _missing(RESTART, NONE, by="end"),
-        "twice": _again(RESTART),
+        "none twice": _again(RESTART),
         "price": fact(of("unaccepted_in_cure_count", RESTART),
                       side(2, 0, "it takes 4 s and more until the broker is back, or no time at all", bound=1)),
         "it had stopped": control(_missing(RESTART, EVERY)),
     },
-    summary="After a restart everything came {delivered}, and messages came twice {!twice}; sends failed during it {price}.",
+    summary="After a restart everything came {delivered}, and messages came twice {!none twice}; sends failed during it {price}.",
     told=Told(
         weight=Weight.OUTAGE,
         do="restart the broker: it builds the consume queues again",
@@ -89,11 +89,11 @@ X_04 = claim(
     | confirmed("the loop catches any Throwable, and goes on from the message itself a millisecond later", f"{REPUT}.run",
                 RELEASES_5X),
     parts={
-        "consumed": _missing(EXCEPTION, NONE),
-        "dropped": fact(of("dropped_count", EXCEPTION), side(0, 1, "none, or the one whose dispatch threw")),
-        "twice": _again(EXCEPTION),
+        "all consumed": _missing(EXCEPTION, NONE),
+        "none dropped": fact(of("dropped_count", EXCEPTION), side(0, 1, "none, or the one whose dispatch threw")),
+        "none twice": _again(EXCEPTION),
     },
-    summary="After an exception everything was consumed {consumed}.",
+    summary="After an exception everything was consumed {all consumed}.",
 )  # fmt: skip
 
 X_05 = claim(
@@ -101,9 +101,9 @@ X_05 = claim(
     reading="Every send is acknowledged, every message comes, and none twice.",
     expected=confirmed("the thread puts the place of each message of the log into its queue, and goes on behind it",
                        f"{REPUT}.doReput"),
-    parts={"consumed": _missing("baseline", NONE), "acknowledged": _accepted("baseline"), "twice": _again("baseline")},
-    summary="While no dispatch failed, all sends were acknowledged {acknowledged}, all came {consumed}, and some came twice "
-    "{!twice}.",
+    parts={"all consumed": _missing("baseline", NONE), "acknowledged": _accepted("baseline"), "none twice": _again("baseline")},
+    summary="While no dispatch failed, all sends were acknowledged {acknowledged}, all came {all consumed}, and some came twice "
+    "{!none twice}.",
 )  # fmt: skip
 
 

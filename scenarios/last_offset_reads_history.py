@@ -56,8 +56,12 @@ X_02 = claim(
     "X-last-offset-reads-history-02", "", "Setting the group's offsets before it first starts lets it begin at the end.",
     reading="A group that was given the queues' ends as its offsets consumes none of the 200 messages, and all that come after.",
     expected=confirmed("an offset that is there is the answer, before any other question is asked", QUERY),
-    parts={"history": _history(COMMITTED, NONE), "later": _later(COMMITTED), "without offsets": control(_history("incident", ALL))},
-    summary="A group whose offsets were set before it started consumed the history {!history}.",
+    parts={
+        "no history": _history(COMMITTED, NONE),
+        "later": _later(COMMITTED),
+        "without offsets": control(_history("incident", ALL)),
+    },
+    summary="A group whose offsets were set before it started consumed the history {!no history}.",
 )  # fmt: skip
 
 X_03 = claim(
@@ -66,8 +70,8 @@ X_03 = claim(
     expected=confirmed("every message lies farther from the end than 0 % of memory: the answer is that there is no offset",
                        BY_RATIO, RELEASES_4X)
     | refuted("it is asked whether the page is in memory, which the ratio has no part in", BY_PAGE, RELEASES_5X),
-    parts={"history": _history(UNLIMITED, NONE), "later": _later(UNLIMITED)},
-    summary="With accessMessageInMemoryMaxRatio at 0 a new group consumed the history {!history}.",
+    parts={"no history": _history(UNLIMITED, NONE), "later": _later(UNLIMITED)},
+    summary="With accessMessageInMemoryMaxRatio at 0 a new group consumed the history {!no history}.",
     told=Told(
         weight=Weight.OTHER, harm=Harm.FAILS,
         holds="a new group with CONSUME_FROM_LAST_OFFSET skips a history that is not in memory",

@@ -146,11 +146,11 @@ NAMES_01 = claim(
     expected=_by_code("only requests of brokers write the tables, and a name server sends none to another",
                       "namesrv.routeinfo.RouteInfoManager.registerBroker", "namesrv.NamesrvController"),
     parts={
-        "connections": fact(of("server_connections_count", FORGOTTEN), side(0, 1, "one that tells has one at least")),
-        "told": fact(of("back_untold", FORGOTTEN), side(0, 1, "the brokers' logs and the list, both known to a second")),
+        "no connections": fact(of("server_connections_count", FORGOTTEN), side(0, 1, "one that tells has one at least")),
+        "not told": fact(of("back_untold", FORGOTTEN), side(0, 1, "the brokers' logs and the list, both known to a second")),
         "differ": fact(_differ(UNHEARD), DIFFER), "without a fault": control(fact(_differ("baseline"), THE_SAME)),
-    }, summary="A name server had a connection to another {!connections}; a lost topic came back before a broker registered "
-    "{!told}; the views differed for as long as one of the servers was told otherwise {differ}.",
+    }, summary="A name server had a connection to another {!no connections}; a lost topic came back before a broker registered "
+    "{!not told}; the views differed for as long as one of the servers was told otherwise {differ}.",
 )  # fmt: skip
 
 NAMES_02 = claim(
@@ -228,11 +228,11 @@ NAMES_06 = claim(
     expected=_by_code("a route is read from the tables of the name server that is asked",
                       "namesrv.routeinfo.RouteInfoManager.pickupTopicRouteData"),
     parts={
-        "differ": fact(_differ(UNHEARD), DIFFER), "silence": fact(of("server_silent_s", UNHEARD), NOT_SILENT),
+        "differ": fact(_differ(UNHEARD), DIFFER), "no silence": fact(of("server_silent_s", UNHEARD), NOT_SILENT),
         "differ after a cut": control(fact(_differ(CUT), side(30, 0, "dropped 90 to 130 s after the cut, of 140 s", bound=5))),
-        "silence after a cut": control(fact(of("server_silent_s", CUT), NOT_SILENT)),
-    }, summary="The views differed {differ}, and a name server was silent {!silence}; with a broker that was cut off they "
-    "differed {differ after a cut}, and one was silent {!silence after a cut}.",
+        "no silence after a cut": control(fact(of("server_silent_s", CUT), NOT_SILENT)),
+    }, summary="The views differed {differ}, and a name server was silent {!no silence}; with a broker that was cut off they "
+    "differed {differ after a cut}, and one was silent {!no silence after a cut}.",
 )  # fmt: skip
 
 SCENARIO = Scenario(

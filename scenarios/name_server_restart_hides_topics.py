@@ -44,7 +44,7 @@ def _hidden(arm: str) -> Part:
 
 
 OF_ONE = {
-    "hidden": _hidden("incident"),
+    "old topic hidden": _hidden("incident"),
     "new": fact(_listed("incident", "new", "held"), IS_LISTED),
     "before": control(fact(_listed("incident", "old", "before"), IS_LISTED)),
     "without a topic": control(fact(_listed("baseline", "old", "held"), IS_LISTED)),
@@ -61,7 +61,7 @@ X_01 = claim(
                 ("4.9.7",))
     | refuted("of a broker that is not known one topic is refused; else each topic is looked at by itself", REGISTER, RELEASES_5X),
     parts=OF_ONE,
-    summary="With transactionCheckInterval=2000 the old topic had a route {!hidden}, and the new one had one {new}.",
+    summary="With transactionCheckInterval=2000 the old topic had a route {!old topic hidden}, and the new one had one {new}.",
     told=Told(
         weight=Weight.OUTAGE, harm=Harm.HOLDS,
         holds="a topic that is made right after a name server's restart hides all others from it",
@@ -88,8 +88,8 @@ OF_CURES = {
     "price of a restart": fact(of("unaccepted_in_cure_count", RESTART), side(40, 0, "10 sends a second for 4 s, or none", bound=1)),
     "price of the permission": fact(of("unaccepted_in_cure_count", PERMISSION),
                                     side(0, 40, "none, or as many as in a restart", bound=0)),
-    "hidden, then restarted": control(_hidden(RESTART)),
-    "hidden, then written": control(_hidden(PERMISSION)),
+    "old topic hidden, then restarted": control(_hidden(RESTART)),
+    "old topic hidden, then written": control(_hidden(PERMISSION)),
 }  # fmt: skip
 
 X_03 = claim(
@@ -119,7 +119,7 @@ X_04 = claim(
                      f"{BROKER}.BrokerController.registerIncrementBrokerData, {REGISTER}", ("4.6.0",))
     | refuted("as in 4.6.0 the version comes with the one topic, before the full registration",
               f"{BROKER}.BrokerController.registerIncrementBrokerData, {REGISTER}", ("4.9.7",)),
-    parts={"back": _back(ANOTHER), "hidden": control(_hidden(ANOTHER))},
+    parts={"back": _back(ANOTHER), "old topic hidden": control(_hidden(ANOTHER))},
     summary="With transactionCheckInterval=2000 the old topic was back after one more was made {back}.",
 )  # fmt: skip
 

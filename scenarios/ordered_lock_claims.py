@@ -171,13 +171,14 @@ ORDER_18 = claim(
         f"{CLIENT}.RebalanceImpl.updateProcessQueueTableInRebalance"),
     parts={
         "first round": median(of("lock_timer_first_round_s", "baseline"), side(1, 20, "1 s after the start, or a whole period")),
-        "broadcasting": fact(of("lock_requests_count", "baseline", mode="broadcasting"), side(0, 6, "one for each of six queues")),
+        "none when broadcasting": fact(of("lock_requests_count", "baseline", mode="broadcasting"),
+                                       side(0, 6, "one for each of six queues")),
         "renewed": fact(of("foreign_lock_granted", "fix-short-lock", asked="own"), side(0, 1, "a lock lives 15 s, owners 25 s")),
-    }, summary="The lock timer began {first round} after the start. A broadcasting member asked for a lock {!broadcasting}. A "
-    "renewed lock of 15 s was granted to another client {!renewed}.",
+    }, summary="The lock timer began {first round} after the start. A broadcasting member asked for a lock "
+    "{!none when broadcasting}. A renewed lock of 15 s was granted to another client {!renewed}.",
     told=Told(
         weight=Weight.OTHER,
-        parts={"broadcasting": "members of broadcasting groups no longer ask for locks"},
+        parts={"none when broadcasting": "members of broadcasting groups no longer ask for locks"},
     ),
 )  # fmt: skip
 

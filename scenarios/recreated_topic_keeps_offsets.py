@@ -49,8 +49,8 @@ X_01 = claim(
     expected=confirmed("a topic is deleted with its queues, and the offsets of its groups stay", f"{ADMIN}.deleteTopic", ("4.6.0",))
     | confirmed("a topic is deleted with its queues, and the offsets of its groups stay", f"{ADMIN}.deleteTopic", ("4.9.7",))
     | DELETED,
-    parts={"skipped": _read("incident", ALL_BUT), "the topic stays": control(_read("baseline", ALL))},
-    summary="Of a topic that was made anew, its old group skipped as many messages as it had once consumed {skipped}.",
+    parts={"as many skipped": _read("incident", ALL_BUT), "the topic stays": control(_read("baseline", ALL))},
+    summary="Of a topic that was made anew, its old group skipped as many messages as it had once consumed {as many skipped}.",
     told=Told(
         weight=Weight.LOSS, harm=Harm.HOLDS,
         holds="a topic that is deleted and made again: its groups skip as many messages as they had consumed",
@@ -65,8 +65,8 @@ X_02 = claim(
     expected=refuted("an offset beyond the end is set to the begin, where that is 0", f"{STORE}.getMessage", ("4.6.0",))
     | confirmed("an offset beyond the end is set to the end", f"{STORE}.getMessage", ("4.9.7",))
     | DELETED,
-    parts={"skipped": _read(FEWER, NONE), "the topic stays": control(_read("baseline", ALL))},
-    summary="Of a new topic that had fewer messages than the group had consumed before, it consumed some {!skipped}.",
+    parts={"none read": _read(FEWER, NONE), "the topic stays": control(_read("baseline", ALL))},
+    summary="Of a new topic that had fewer messages than the group had consumed before, it consumed some {!none read}.",
     told=Told(
         weight=Weight.LOSS, harm=Harm.HOLDS,
         holds="of a topic made again that is shorter than what was consumed before, nothing is consumed",
@@ -82,8 +82,8 @@ X_03 = claim(
     "is back. The price is that it has to be away: members would commit theirs.",
     expected=confirmed("an offset of a group that is away may be set to any value, from which it goes on",
                        f"{OFFSETS}.commitOffset", RELEASES_4X),
-    parts={"read": _read(ZERO, ALL), "without it": control(_read("incident", ALL_BUT))},
-    summary="With its offsets set to 0 the group consumed the whole new topic {read}.",
+    parts={"all read": _read(ZERO, ALL), "without it": control(_read("incident", ALL_BUT))},
+    summary="With its offsets set to 0 the group consumed the whole new topic {all read}.",
     told=Told(
         weight=Weight.LOSS,
         do="set the group's offsets in the new topic to 0 before it comes back",
@@ -94,8 +94,8 @@ X_04 = claim(
     "X-recreated-topic-keeps-offsets-04", "", "A group that leaves and comes back gets everything that was sent meanwhile.",
     reading="The topic stays. The group consumes all of 400 messages that were sent while it was away.",
     expected=confirmed("a group goes on from the offset that it committed as it left", f"{OFFSETS}.queryOffset"),
-    parts={"read": _read("baseline", ALL)},
-    summary="A group that came back to a topic that had stayed consumed everything {read}.",
+    parts={"all read": _read("baseline", ALL)},
+    summary="A group that came back to a topic that had stayed consumed everything {all read}.",
 )  # fmt: skip
 
 

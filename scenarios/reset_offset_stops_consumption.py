@@ -134,7 +134,7 @@ X_06 = claim(
     expected=confirmed("a pull that finds nothing waits at the broker for what arrives", f"{PULL}.processRequest"),
     parts={
         "late": _late("baseline", GOES_ON),
-        "twice": fact(of("duplicate_count", "baseline"), side(0, 40, "none, or five seconds of messages", bound=10)),
+        "none twice": fact(of("duplicate_count", "baseline"), side(0, 40, "none, or five seconds of messages", bound=10)),
     },
     summary="Without a reset a message was late {!late}.",
 )  # fmt: skip

@@ -57,8 +57,8 @@ X_01 = claim(
     f"has, for {HELD_S:.0f} s. They come once the master is back.",
     expected=refuted("PULL_RETRY_IMMEDIATELY for slaveReadEnable is overwritten by the code of what was found", ASKED, RELEASES_4X)
     | confirmed("a slave without slaveReadEnable refuses each pull before it is queued", f"{PULL}.rejectRequest", RELEASES_5X),
-    parts={"read": _share("incident", NOTHING), "kept": _kept("incident"), "live master": control(_share(LIVE, EVERYTHING))},
-    summary="Messages that the slave had were consumed while the master was dead {!read}.",
+    parts={"none read": _share("incident", NOTHING), "kept": _kept("incident"), "live master": control(_share(LIVE, EVERYTHING))},
+    summary="Messages that the slave had were consumed while the master was dead {!none read}.",
     told=Told(
         weight=Weight.OUTAGE, harm=Harm.HOLDS,
         holds="a dead master's backlog cannot be read from its slave",
@@ -83,8 +83,8 @@ X_03 = claim(
     "X-slave-serves-no-reads-03", "", "An ordered consumer cannot go on with the slave, slaveReadEnable or not.",
     reading="A group with an ordered consumer consumes none of the 200 messages while the master is dead, though slaves are read.",
     expected=confirmed("a queue is taken only with its lock, which is asked of the master alone", LOCK),
-    parts={"read": _share(ORDERED, NOTHING), "kept": _kept(ORDERED)},
-    summary="With slaveReadEnable an ordered consumer was given messages while the master was dead {!read}.",
+    parts={"none read": _share(ORDERED, NOTHING), "kept": _kept(ORDERED)},
+    summary="With slaveReadEnable an ordered consumer was given messages while the master was dead {!none read}.",
 )  # fmt: skip
 
 X_04 = claim(

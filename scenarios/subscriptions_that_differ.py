@@ -86,9 +86,10 @@ X_04 = claim(
                        "removes the topics that its member does not have", f"{UPDATE}, {CLIENT}.RebalanceImpl.rebalanceByTopic"),
     parts={
         "unread": fact(of("unread_share", TWO_TOPICS), side(0.5, 0, "a half of each topic's queues has no reader", bound=0.4)),
-        "passed over": fact(of("passed_over_share", TWO_TOPICS), WAIT),
+        "none passed over": fact(of("passed_over_share", TWO_TOPICS), WAIT),
     },
-    summary="Of two topics at least four tenths stayed unread {unread}; the group's offset had passed over them {!passed over}.",
+    summary="Of two topics at least four tenths stayed unread {unread}; the group's offset had passed over them "
+    "{!none passed over}.",
 )  # fmt: skip
 
 SCENARIO = Scenario(

@@ -94,11 +94,11 @@ X_03 = claim(
                        f"{STORE}.handleDiskFlush, {GROUP_COMMIT}", ("4.6.0",)), cure_of=X_01.id,
     parts={
         "accepted": ratio(of("accepted_per_s", THREADS), of("accepted_per_s", "incident"), MORE),
-        "refused": _refused(THREADS, NONE),
+        "few refused": _refused(THREADS, NONE),
         "price": fact(of("waited_flush_share", THREADS), WAITS),
         "by default": control(_alone("incident")),
     }, summary="With SYNC_FLUSH and 16 send threads, {accepted} times as much was accepted, and under a tenth was refused "
-    "{refused}; each send waited for a flush {price}.",
+    "{few refused}; each send waited for a flush {price}.",
     told=Told(
         weight=Weight.DELAY,
         do="sendMessageThreadPoolNums=16 and useReentrantLockWhenPutMessage=true",
@@ -111,8 +111,8 @@ X_04 = claim(
     expected=confirmed(APPENDED, f"{STORE}.handleDiskFlush, {STORE}.FlushRealTimeService", ("4.6.0",))
     | confirmed(APPENDED, f"{STORE}.submitFlushRequest, {STORE}.FlushRealTimeService", ("4.9.7",))
     | confirmed(APPENDED, f"{STORE}.DefaultFlushManager.handleDiskFlush, {STORE}.FlushRealTimeService", RELEASES_5X),
-    parts={"accepted": _accepted(ASYNC), "refused": _refused(ASYNC, NONE), "without a fault": control(_accepted("baseline"))},
-    summary="With ASYNC_FLUSH and slow flushes everything was accepted {accepted}, and under a tenth was refused {refused}.",
+    parts={"accepted": _accepted(ASYNC), "few refused": _refused(ASYNC, NONE), "without a fault": control(_accepted("baseline"))},
+    summary="With ASYNC_FLUSH and slow flushes everything was accepted {accepted}, and under a tenth was refused {few refused}.",
 )  # fmt: skip
 
 SYNC_FLUSH = {"flushDiskType": "SYNC_FLUSH"}

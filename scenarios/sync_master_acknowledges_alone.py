@@ -112,9 +112,9 @@ X_03 = claim(
     lacks=NO_COPIES,
     reading="No message that was acknowledged is absent from the slave. The price: while it stands still, no send is acknowledged.",
     expected=confirmed("two copies are waited for, up to slaveTimeout; a slave's by what it acknowledged", TRANSFER, RELEASES_5X),
-    parts={"absent": fact(_absent(TWO_COPIES), COMPLETE), "price": fact(_unaccepted(TWO_COPIES), UNSURE), **ALONE},
-    summary="With inSyncReplicas=2 acknowledged messages were absent from the slave {!absent}; sends were acknowledged while it "
-    "stood still {!price}.",
+    parts={"none absent": fact(_absent(TWO_COPIES), COMPLETE), "price": fact(_unaccepted(TWO_COPIES), UNSURE), **ALONE},
+    summary="With inSyncReplicas=2 acknowledged messages were absent from the slave {!none absent}; sends were "
+    "acknowledged while it stood still {!price}.",
     told=Told(
         weight=Weight.LOSS,
         do="inSyncReplicas=2: sends wait for the slave",
