@@ -93,7 +93,7 @@ POOL_12_PARTS = {
 }  # fmt: skip
 
 POOL_12 = claim(
-    "POOL-12", "A1", "With flushDiskType=SYNC_FLUSH no acknowledged message is lost in a power loss.",
+    "POOL-12", "", "With flushDiskType=SYNC_FLUSH no acknowledged message is lost in a power loss.",
     reading="By what queues have once the broker is back: eight queues of equal rates, and where one gets 98 %; with files that "
     "are full every 2 s and every 27 s; and with every queue forced to disk each second. With the default flush some are lost.",
     expected=REBUILT,

@@ -200,7 +200,7 @@ def _judged(
     return dataclasses.replace(
         found,
         incident=line.incident,
-        article=line.article,
+        article=claim.article,
         backend=line.backend,
         injection=made_by or line.injection,
         client=line.client,
