@@ -141,13 +141,13 @@ def _share_a_broker(arm: Arm, other: Arm) -> bool:
 def _claim(scenario: Scenario, claim: Claim) -> Iterator[Mistake]:
     if not CLAIM.fullmatch(claim.id):
         yield Mistake(says=f"{shown(claim.id)} is no name of a claim", near=claim.id, advice="For example MINE-01.")
-    known = {part.name: part for part in claim.parts}
+    known = {part.name: part for part in (*claim.parts, *claim.beside)}
     for form, name in sorted(set(PLACEHOLDER.findall(claim.summary))):
         if name not in known:
             yield _unknown(f"part of {claim.id}", name, known)
         elif form == NOT_SO and known[name].kind is not Kind.FACT:
             yield Mistake(says=f"{claim.id}: {{{form}{name}}} is for facts, and {name} is none", near=name)
-    for part in claim.parts:
+    for part in known.values():
         yield from _part(claim, part)
         for selection in part.quantities():
             yield from _selection(scenario, claim, selection)

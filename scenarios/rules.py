@@ -159,18 +159,24 @@ def claim(
     cure_of: str = "",
     lacks: Mapping[str, str] | None = None,
     told: Told | None = None,
+    beside: Mapping[str, Part] | None = None,
 ) -> Claim:
     """A claim whose parts have their names; ``summary`` by default names each part with its number.
+
+    ``beside`` are parts that the sentence alone asks for.
 
     Raises:
         UsageError: nothing decides it.
     """
     if not parts:
         raise UsageError(f"{name} has no rule: it has no parts", advice="Give one, such as happens(of(...), ...).")
-    named = tuple(dataclasses.replace(part, name=part_name) for part_name, part in parts.items())
+
+    def named(of: Mapping[str, Part]) -> tuple[Part, ...]:
+        return tuple(dataclasses.replace(part, name=part_name) for part_name, part in of.items())
+
     said = summary or "; ".join(f"{part_name}: {{{part_name}}}" for part_name in parts) + "."
-    return Claim(id=name, article=article, says=says, reading=reading, parts=named, expected=expected or {}, summary=said,
-                 cure_of=cure_of, lacks=lacks or {}, told=told)  # fmt: skip
+    return Claim(id=name, article=article, says=says, reading=reading, parts=named(parts), expected=expected or {},
+                 summary=said, cure_of=cure_of, lacks=lacks or {}, told=told, beside=named(beside or {}))  # fmt: skip
 
 
 def confirmed(because: str, source: str, releases: tuple[str, ...] = RELEASES) -> dict[str, Expectation]:

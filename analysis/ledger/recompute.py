@@ -181,6 +181,8 @@ def _judged(
     failed = {name for run in runs.values() for name in run.failed}
     asking = {hashed: [one for one in of_cell if counts(one, hashed)] for hashed in decide}
     tries = {part.hash(): _with_pairs(part, _rows(asking[part.hash()])) for part in claim.parts}
+    # What decides nothing needs no rule that was there before it.
+    tries |= {part.hash(): _rows(one for one in of_cell if one.is_of_today) for part in claim.beside}
     found = judge(claim, tries, failed, line.release)
     now = _rows(one for one in of_cell if counts(one, *decide))
     before = _rows(one for one in of_cell if not counts(one, *decide))

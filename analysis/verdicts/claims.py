@@ -46,10 +46,9 @@ def judge(
     all have the same ones; ``failed`` are the measures whose checker failed. Whoever asks knows the rest: where and how the tries
     were made, how far they carry, and the lines that show it.
     """
-    parts = tuple(
-        judge_part(part, tries[part.hash()] if isinstance(tries, Mapping) else tries, claim.parts_by_sides, failed)
-        for part in claim.parts
-    )
+    rows = {part: tries[part.hash()] if isinstance(tries, Mapping) else tries for part in (*claim.parts, *claim.beside)}
+    parts = tuple(judge_part(part, rows[part], claim.parts_by_sides, failed) for part in claim.parts)
+    beside = [judge_part(part, rows[part], failed=failed) for part in claim.beside]
     verdict, reason, decisive = verdict_of(parts)
     expected = claim.expected.get(release)
     return Finding(
@@ -63,7 +62,7 @@ def judge(
         client="",
         verdict=verdict,
         reason=reason,
-        summary=summary(claim, parts, verdict, reason, decisive),
+        summary=summary(claim, parts, verdict, reason, decisive, beside),
         expected=expected.verdict if expected else None,
         expected_from_code=f"{expected.because} ({expected.source})" if expected else "",
         rule_hash=claim.rule_hash(),
@@ -94,9 +93,16 @@ def verdict_of(parts: Sequence[PartResult]) -> tuple[VerdictKind, str, str]:
     return CONFIRMED, "", parts[0].name
 
 
-def summary(claim: Claim, parts: Sequence[PartResult], verdict: VerdictKind, reason: str, decisive: str) -> str:
+def summary(
+    claim: Claim,
+    parts: Sequence[PartResult],
+    verdict: VerdictKind,
+    reason: str,
+    decisive: str,
+    beside: Sequence[PartResult] = (),
+) -> str:
     """The finding's sentence: the claim's own with what its parts found, what is lacking, and where it holds."""
-    by_name = {part.name: part for part in parts}
+    by_name = {part.name: part for part in (*parts, *beside)}
     told = {name for _, name in PLACEHOLDER.findall(claim.summary)}
     said = PLACEHOLDER.sub(lambda match: _in_place(match, by_name[match[2]]), claim.summary)
     if told and all(by_name[name].words == NOT_MEASURED for name in told):

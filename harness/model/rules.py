@@ -217,7 +217,8 @@ class Claim:
     fact is not so, and ``{#name}`` is "2 of 36 owners (...)", for a subject: a sentence that denies nothing reads well whatever
     was found. Two fields say why a claim is not one of a release on which its arms are not run: ``cure_of`` is the claim of the
     failure that it cures, which leaves nothing to cure where it is refuted; ``lacks`` says by release what it has no setting for,
-    with the class that would have it. ``told`` says it to whoever runs a cluster.
+    with the class that would have it. ``told`` says it to whoever runs a cluster. ``beside`` are parts that the sentence tells of
+    and that decide nothing: what the claim costs, say. They are no part of the rule.
     """
 
     id: str
@@ -230,6 +231,7 @@ class Claim:
     cure_of: str = ""
     lacks: Mapping[str, str] = field(default_factory=dict)
     told: Told | None = None
+    beside: tuple[Part, ...] = ()
 
     def quantities(self) -> tuple[Selection, ...]:
         """Those of all of its parts."""

@@ -81,7 +81,8 @@ def _part(part: Part, shown: str) -> PartResult:
 def _said(claim: Claim, shown: Sequence[str]) -> str:
     """The sentence of a claim whose parts show these in turn."""
     parts = [_part(part, one) for part, one in zip(claim.parts, itertools.cycle(shown), strict=False)]
-    return summary(claim, parts, *verdict_of(parts)).replace("\N{NARROW NO-BREAK SPACE}", " ")
+    beside = [_part(part, shown[0]) for part in claim.beside]
+    return summary(claim, parts, *verdict_of(parts), beside).replace("\N{NARROW NO-BREAK SPACE}", " ")
 
 
 KINDS = [(one,) for one in SHOWN] + [("in all", "unmeasured"), ("no trial", "in some"), ("in none", "in all")]
