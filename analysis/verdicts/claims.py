@@ -9,7 +9,7 @@ from analysis.verdicts.kinds import judge_part
 from analysis.verdicts.sentences import NOT_MEASURED, in_sentence, needs, refuting
 from analysis.verdicts.tries import Tries
 from harness.model.findings import Finding, PartResult
-from harness.model.rules import PLACEHOLDER, Claim, Kind, Role
+from harness.model.rules import PLACEHOLDER, Claim, Kind, Part, Role
 from harness.model.verdicts import Reason, VerdictKind, scopes_that_hold
 
 REFUTED, UNDECIDED, CONFIRMED = VerdictKind.REFUTED, VerdictKind.UNDECIDED, VerdictKind.CONFIRMED
@@ -46,9 +46,12 @@ def judge(
     all have the same ones; ``failed`` are the measures whose checker failed. Whoever asks knows the rest: where and how the tries
     were made, how far they carry, and the lines that show it.
     """
-    rows = {part: tries[part.hash()] if isinstance(tries, Mapping) else tries for part in (*claim.parts, *claim.beside)}
-    parts = tuple(judge_part(part, rows[part], claim.parts_by_sides, failed) for part in claim.parts)
-    beside = [judge_part(part, rows[part], failed=failed) for part in claim.beside]
+
+    def rows(part: Part) -> Sequence[Tries]:
+        return tries[part.hash()] if isinstance(tries, Mapping) else tries
+
+    parts = tuple(judge_part(part, rows(part), claim.parts_by_sides, failed) for part in claim.parts)
+    beside = [judge_part(part, rows(part), failed=failed) for part in claim.beside]
     verdict, reason, decisive = verdict_of(parts)
     expected = claim.expected.get(release)
     return Finding(
