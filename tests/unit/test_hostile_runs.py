@@ -246,7 +246,7 @@ def test_half_a_character_in_a_report_is_written_out(tmp_path: Path) -> None:
     document["findings"][0]["summary"] = document["findings"][0]["client"] = "\ud800 and \u202e"
     loaded(tmp_path, document)
     paths = write_reports(tmp_path)
-    assert "\\ud800" in paths.junit.read_text("utf-8")
+    assert "\\xd800" in paths.junit.read_text("utf-8")
     assert all("\u202e" not in path.read_text("utf-8") for path in (paths.page, paths.ledger_md, paths.junit))
 
 
