@@ -8,8 +8,8 @@ from pathlib import Path
 from harness.errors import ConfigurationError, DiskFullError, LabError
 from harness.limits import limits
 from harness.paths import cache_home, state_home
+from harness.rundir.files import FULL
 
-FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 FILES = frozenset({errno.EMFILE, errno.ENFILE})
 SPENT = frozenset({errno.ENOMEM, errno.EAGAIN})

@@ -25,6 +25,7 @@ from harness.program import carried_out
 from harness.releases import central
 from harness.releases.cache import cache_folder
 from harness.releases.central import version_key
+from harness.rundir.files import FULL
 
 CHECKSUMS = Path(__file__).parent / "checksums"
 BYTES = "bytes.json"
@@ -271,6 +272,11 @@ def _ensure_jar(jar: LockedJar, repository: Path, fetch: Download) -> Path:
             except Exception as error:  # a resolver may raise anything that its HTTP library raises
                 problem = central.says(error)
                 path.unlink(missing_ok=True)  # a lost connection may have cut it off, and no sum may be noted to tell
+                if isinstance(error, OSError) and error.errno in FULL:
+                    raise ReleaseError(
+                        f"{repository} has no room left for {jar.coordinate}",
+                        advice="Make room, or set MQLAB_CACHE to a folder that has some; what has arrived whole is kept.",
+                    ) from error
     raise ReleaseError(
         f"{jar.coordinate} could not be had in {DOWNLOAD_TRIES_MAX} tries: {' and '.join(filter(None, (changed, problem)))}",
         advice="Check that Maven Central can be reached and start again; what has arrived whole is kept.",

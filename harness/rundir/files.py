@@ -15,7 +15,7 @@ TEMPORARY = "temporary"
 
 JsonValue = str | int | float | bool | None
 
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 FREE_BYTES_MIN = 4 * 2**20
 """With less than this a disk takes a load's records for a second or two more, and the documents that end its run."""
@@ -92,6 +92,6 @@ def require_room(folder: Path) -> None:
 
 def write_error(path: Path, error: OSError) -> LabError:
     """The error to raise when ``path`` could not be written: a full disk is told apart, since it ends a run."""
-    if error.errno in _FULL:
+    if error.errno in FULL:
         return DiskFullError(f"no room left to write {path}: {error.strerror}", advice=_SPACE_ADVICE)
     return LabError(f"cannot write {path}: {error.strerror}")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -101,6 +102,20 @@ def test_a_download_that_raises_in_the_middle_leaves_nothing_on_the_classpath(
     with pytest.raises(ReleaseError, match=r"org\.example:thing:1") as caught:
         ensure_jars("0.0.1", cache=tmp_path, download=breaks)
     assert "start again" in caught.value.advice
+    assert not list((tmp_path / "maven").rglob("*.jar"))
+
+
+def test_a_cache_that_is_full_is_said_at_once_and_not_taken_for_a_network(one_jar: LockedJar, tmp_path: Path) -> None:
+    tries: list[int] = []
+
+    def fills(jar: LockedJar, repository: Path) -> Path:
+        _writes(CONTENT[:9], tries)(jar, repository)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(ReleaseError, match=r"/maven has no room left for org\.example:thing:1") as caught:
+        ensure_jars("0.0.1", cache=tmp_path, download=fills)
+    assert "MQLAB_CACHE" in caught.value.advice
+    assert len(tries) == 1
     assert not list((tmp_path / "maven").rglob("*.jar"))
 
 
