@@ -3,18 +3,24 @@
 Imports take a second or two. An interrupt in that time, and one after the command has ended, is a sentence, too.
 """
 
-import atexit
-import codecs
-import contextlib
-import locale
 import os
-import signal
 import sys
-from types import FrameType
-from typing import NoReturn
 
 INTERRUPTED = 130
 """``EXIT_INTERRUPTED`` of ``harness.errors``, which is not imported yet."""
+
+try:
+    import atexit
+    import codecs
+    import contextlib
+    import locale
+    import signal
+    from types import FrameType
+    from typing import NoReturn
+except KeyboardInterrupt:
+    # Python's own modules, before there is a handler: on a busy machine they take as long as all else.
+    os.write(2, b"mqlab: interrupted\n")
+    os._exit(INTERRUPTED)
 
 
 def main() -> NoReturn:

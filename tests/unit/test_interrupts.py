@@ -55,6 +55,25 @@ def test_an_interrupt_while_a_command_is_imported_or_at_work_is_one_sentence(
     assert ended in {(EXIT_INTERRUPTED, "mqlab: interrupted\n"), (EXIT_OK, "")}
 
 
+@pytest.mark.parametrize("module", ["contextlib", "locale", "typing"])
+def test_an_interrupt_before_there_is_a_handler_is_one_sentence(module: str) -> None:
+    at_its_import = (
+        "import runpy, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}:\n"
+        "            raise KeyboardInterrupt\n"
+        f"sys.modules.pop({module!r}, None)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "sys.argv = ['mqlab', 'list']\n"
+        "runpy.run_module('mqlab', run_name='__main__')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", at_its_import], cwd=PACKAGES, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (EXIT_INTERRUPTED, "", "mqlab: interrupted\n")
+
+
 def test_an_interrupt_that_python_forgets_is_raised_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     class Held:
         pass
