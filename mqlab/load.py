@@ -16,6 +16,7 @@ from rich.console import Console
 from harness.backends.cluster import Cluster, ClusterSpec
 from harness.backends.given import GivenCluster
 from harness.backends.local import start_local
+from harness.backends.proxy import proxy_jars
 from harness.backends.reached import Reached
 from harness.backends.topologies import TOPOLOGIES
 from harness.clients.python.clients import CLIENTS
@@ -39,7 +40,7 @@ from harness.plan.overrides import override_notes
 from harness.plan.schedule import Plan, Schedule
 from harness.protocol.targets import check_allowed, parse_networks
 from harness.releases.border import masked_words
-from harness.releases.jars import PROXY_RELEASE, recorded_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.java import Java, find_java
 from harness.releases.settings import Feature, has
 from harness.run.context import RunContext
@@ -107,6 +108,8 @@ def load(options: argparse.Namespace, console: Console) -> Ran | None:
         user = read_settings(options, (options.client_release or release,), console)
     # Here Ctrl-C ends a download, and what is downloaded is told; a cluster's start would do it by itself.
     prepare(java, sorted({release, options.client_release or release}), console)
+    if options.client == "grpc" and not options.proxy:
+        proxy_jars(release, lambda text: console.print(text, highlight=False))
     own = _own_load(options, asked, run_id)
     plan = _plan(options, own, release, topology)
     for note in override_notes(plan, user):
@@ -218,7 +221,7 @@ def _check_proxy(options: argparse.Namespace, release: str) -> None:
     if options.client == "grpc" and release and not has(release, Feature.POP):
         raise UsageError(
             f"--client grpc speaks to a proxy, which asks brokers for PopMessageProcessor, and {release} has none",
-            advice=f"Give --release {PROXY_RELEASE}, or another --client.",
+            advice="Give --release 5.0.0 or a newer one, or another --client.",
         )
     if options.proxy:
         check_allowed([options.proxy], parse_networks(options.allow_target))

@@ -77,20 +77,24 @@ class LocalCluster(LaunchedCluster):
             raise
 
     def _require_border(self, name: str) -> None:
-        release, pid = self._blueprint.launch(name).node.release, self.pid(name)
-        if release in recorded_releases() or pid is None:
-            return
-        if outside := listens_outside(pid):
-            raise ReleaseError(
-                f"RocketMQ {release} is not run: its {name} listens on {', '.join(outside)}, which the lab's border did not keep",
-                advice=f"Take one of {', '.join(recorded_releases())}, which were seen to keep it.",
-            )
+        require_border(self.pid(name), self._blueprint.launch(name).node.release, name)
 
     def _save_output(self, launch: Launch) -> None:
         """It goes there by itself."""
 
     def _end(self) -> None:
         each(self._running.values(), lambda process: process.terminate(0.0))
+
+
+def require_border(pid: int | None, release: str, name: str) -> None:
+    """Raises ReleaseError: a node of a release that no test has held to the border does not keep it. ``pid`` is None of none."""
+    if release in recorded_releases() or pid is None:
+        return
+    if outside := listens_outside(pid):
+        raise ReleaseError(
+            f"RocketMQ {release} is not run: its {name} listens on {', '.join(outside)}, which the lab's border did not keep",
+            advice=f"Take one of {', '.join(recorded_releases())}, which were seen to keep it.",
+        )
 
 
 def listens_outside(pid: int) -> list[str]:

@@ -141,8 +141,9 @@ class OwnLoadSession:
         if load.client == "grpc" and not proxy:
             home = trial.cluster.folder / "nodes" / "proxy"
             beside = proxy_beside(
-                target.namesrv_list, home, trial.leases, trial.java, nodes=trial.cluster.nodes, until_s=trial.until_s
-            )
+                trial.record.release, target.namesrv_list, home, trial.leases, trial.java,
+                nodes=trial.cluster.nodes, until_s=trial.until_s,
+            )  # fmt: skip
             proxy = self._stack.enter_context(beside)
         return python_driver(load.client, target, proxy)
 

@@ -15,6 +15,8 @@ from harness.printable import printable
 
 GROUP = "org.apache.rocketmq"
 ARTIFACTS = ("rocketmq-broker", "rocketmq-namesrv", "rocketmq-client", "rocketmq-tools")
+PROXY = "rocketmq-proxy"
+"""Central has it of some releases since 5.0.0, not of 5.1.4; a cluster runs without it."""
 OLDEST = "4.4.0"
 """No older one is tried."""
 
@@ -94,6 +96,15 @@ def require_release(release: str) -> None:
         f"RocketMQ {release} cannot be run: Maven Central has a part of it, without {' and '.join(lacking)}",
         advice=advice,
     )
+
+
+def require_proxy(release: str) -> None:
+    """That Maven Central has a release's proxy. Raises UsageError: it has none; ReleaseError: it does not answer."""
+    if _get("head", PROXY, f"{release}/{PROXY}-{release}.jar", release) is None:
+        raise UsageError(
+            f"Maven Central has no proxy of RocketMQ {release} ({PROXY})",
+            advice="Give another --release, a build that has one in its lib, or another --client.",
+        )
 
 
 def _lacking(version: str, asked: str) -> list[str]:

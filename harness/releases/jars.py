@@ -42,11 +42,8 @@ BENCHMARK_RELEASE = "4.6.0"
 HADOOP = "hadoop"
 """Name of the lock of Hadoop's cluster of one process, of the version that PySpark brings, which tests start."""
 
-PROXY = "proxy"
-"""Name of the lock of the jars that RocketMQ's proxy for gRPC clients needs beyond those of its release."""
-
-PROXY_RELEASE = "5.3.3"
-"""Whose proxy is locked. It sends as a client does, to brokers of 5.5.0 as well."""
+PROXY = "proxy-"
+"""Before a release's name: the lock of the jars that its proxy for gRPC clients needs beyond those of the release."""
 
 DOWNLOAD_TRIES_MAX = 4
 
@@ -94,7 +91,8 @@ def recorded_releases() -> tuple[str, ...]:
 def known_releases() -> tuple[str, ...]:
     """The recorded releases, and what was learned here, oldest first."""
     learned = (path.stem for path in learned_folder().glob("*.sha256"))
-    return tuple(sorted({*recorded_releases(), *learned}, key=lambda name: (version_key(name), name)))
+    found = {*recorded_releases(), *(name for name in learned if name[0].isdigit())}
+    return tuple(sorted(found, key=lambda name: (version_key(name), name)))
 
 
 def learned_folder() -> Path:
@@ -147,7 +145,7 @@ def ensure_jars(
     """
     repository = cache_folder("maven", cache)
     fetch = download or _download_with_jgo
-    if not lock_path(name).exists() and VERSION.fullmatch(name):
+    if not lock_path(name).exists() and VERSION.fullmatch(name.removeprefix(PROXY)):
         # Two that learn at once would take away each other's jars, for which nothing vouches yet.
         with _exclusive(repository / ".learning"):
             if not lock_path(name).exists():
@@ -162,7 +160,7 @@ def ensure_jars(
         if _is_verified(stamp, jars, repository):
             return paths
         say = progress or (lambda text: None)
-        what = f"RocketMQ {name}" if name[0].isdigit() else name
+        what = _called(name)
         missing = [jar for jar in jars if not jar_path(jar, repository).exists()]
         if missing:
             say(f"{what}: {len(missing)} jars to download{_megabytes(missing)}")
@@ -171,6 +169,10 @@ def ensure_jars(
         temporary.write_text(json.dumps(_stamp_of(jars, repository)))
         temporary.replace(stamp)
     return paths
+
+
+def _called(name: str) -> str:
+    return f"RocketMQ {name}" if name[0].isdigit() else name
 
 
 def _ensure_all(
@@ -186,23 +188,33 @@ def _ensure_all(
 
 def _learn(name: str, repository: Path, fetch: Download, say: Callable[[str], None]) -> None:
     """Note which jars make up a release that is not recorded, and their sums as they are when they first arrive."""
-    central.require_release(name)
-    say(f"RocketMQ {name} was not used here before: Maven Central is asked for what it consists of")
+    if name.startswith(PROXY):
+        central.require_proxy(name.removeprefix(PROXY))
+    else:
+        central.require_release(name)
+    say(f"{_called(name)} was not used here before: Maven Central is asked for what it consists of")
     write_lock(name, resolved(name, repository, fetch, say))
 
 
 def resolved(
     name: str, repository: Path, fetch: Download | None = None, say: Callable[[str], None] = lambda text: None
 ) -> tuple[LockedJar, ...]:
-    """The jars of a release, or of tools, with the sums that other locks have of them, or that they arrived with.
+    """The jars of a release, of its proxy or of tools, with the sums that other locks have of them, or that they arrived with.
 
     Raises ReleaseError.
     """
-    roots = LOCK_ROOTS.get(name) or tuple(f"{central.GROUP}:{artifact}:{name}" for artifact in central.ARTIFACTS)
+    beside: set[tuple[str, str, str]] = set()
+    artifacts: Sequence[str] = central.ARTIFACTS
+    version = name
+    if name.startswith(PROXY):
+        artifacts, version = (central.PROXY,), name.removeprefix(PROXY)
+        beside = {(jar.group, jar.artifact, jar.classifier) for jar in read_lock(version)}
+    roots = LOCK_ROOTS.get(name) or tuple(f"{central.GROUP}:{artifact}:{version}" for artifact in artifacts)
     noted = {jar.coordinate: jar.sha256 for path in _locks() for jar in read_lock(path.stem)}
     found = [
         LockedJar(group=group, artifact=artifact, version=version, classifier=classifier, sha256="")
         for group, artifact, version, classifier in central.resolve(roots, repository)
+        if (group, artifact, classifier) not in beside
     ]
     found = [dataclasses.replace(jar, sha256=noted.get(jar.coordinate, "")) for jar in found]
     with _exclusive(repository / ".lock"):

@@ -1,6 +1,6 @@
 """Logging configurations: the lab's own (milliseconds, UTC, bounded files) and 4.x's stock one.
 
-4.x and 5.0.0 read ``conf/logback_broker.xml`` and ``conf/logback_namesrv.xml`` below their home and do not start without them;
+4.x and 5.0.0 read ``conf/logback_broker.xml`` and the like below their home and do not start without them;
 their jars hold none, so the stock one is written here from the facts of the 4.x distribution: logger to file, pattern,
 zone GMT+8, seconds. A release with a copy of logback in a package of its own (``Feature.OWN_LOGBACK``) carries its stock
 configuration inside its jars and takes ours by a system property.
@@ -92,6 +92,7 @@ def write_node_logging(release: str, *, home: Path, logs: Path, stock: bool) -> 
     for name, loggers, default in (
         ("logback_broker.xml", BROKER_FILES, "broker_default.log"),
         ("logback_namesrv.xml", NAMESRV_FILES, "namesrv_default.log"),
+        ("logback_proxy.xml", {}, "proxy.log"),
     ):
         (conf / name).write_text(
             logback_xml(loggers, folder=folder, default=default, pattern=pattern, package=PACKAGE_4X)

@@ -29,7 +29,6 @@ from harness.model.rocketmq import RETRY_PREFIX
 from harness.paths import PACKAGES
 from harness.protocol.broker import Broker
 from harness.protocol.name_server import NameServer
-from harness.releases.jars import PROXY_RELEASE
 from harness.releases.java import Java
 from harness.rundir.lines import read_records
 from harness.rundir.reading import read_run_directory
@@ -56,7 +55,7 @@ def three(tmp_path_factory: pytest.TempPathFactory, leases: Leases, java: Java) 
 
 @pytest.fixture(scope="module")
 def three_5x(tmp_path_factory: pytest.TempPathFactory, leases: Leases, java: Java) -> Iterator[LocalCluster]:
-    with masters_of(PROXY_RELEASE, tmp_path_factory.mktemp("load-5x"), leases, java, masters=3) as cluster:
+    with masters_of("5.3.3", tmp_path_factory.mktemp("load-5x"), leases, java, masters=3) as cluster:
         yield cluster
 
 
@@ -89,7 +88,8 @@ def test_kills_leave_whole_histories_and_an_answer_that_the_stores_bear_out(
         return
     cluster = request.getfixturevalue("three_5x")
     home, nodes = tmp_path / "proxy", cluster.nodes
-    with proxy_beside(namesrv_addresses(cluster), home, leases, java, nodes=nodes, until_s=CLUSTER_S_MAX) as proxy:
+    namesrv, release = namesrv_addresses(cluster), cluster.spec.release
+    with proxy_beside(release, namesrv, home, leases, java, nodes=nodes, until_s=CLUSTER_S_MAX) as proxy:
         _kill_in_mid_load(cluster, client, spark, tmp_path, "--proxy", proxy)
 
 

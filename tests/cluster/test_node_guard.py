@@ -23,8 +23,9 @@ from harness.leases.proc import TOKEN_VARIABLE
 from harness.model.cluster import Topology
 from harness.releases.compile import compiled_classes
 from harness.releases.guard import guard_jar, guard_options, refusals, write_guard
-from harness.releases.jars import PROXY_RELEASE, recorded_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.java import Java
+from tests.lib.clusters import MORE, NOT_RECORDED, has_proxy
 
 ASKS = Path(__file__).parents[1] / "data" / "border"
 OUTSIDE = "127.0.0.77"
@@ -131,7 +132,7 @@ def _written(leases: Leases, folder: Path, name: str) -> Path:
     return Path(copied)
 
 
-@pytest.mark.parametrize("release", recorded_releases())
+@pytest.mark.parametrize("release", dict.fromkeys((*recorded_releases(), *NOT_RECORDED, *MORE)))
 def test_every_socket_of_every_kind_of_node_listens_on_loopback(
     release: str, leases: Leases, java: Java, tmp_path: Path
 ) -> None:
@@ -144,10 +145,12 @@ def test_every_socket_of_every_kind_of_node_listens_on_loopback(
         with ExitStack() as stack:
             pids = {node.name: cluster.pid(node.name) for node in cluster.nodes}
             homes = {node.name: tmp_path / "cluster" / "nodes" / node.name for node in cluster.nodes}
-            if release == PROXY_RELEASE:
+            if has_proxy(release):
                 home = homes["proxy"] = tmp_path / "proxy"
                 stack.enter_context(
-                    proxy_beside(namesrv_addresses(cluster), home, leases, java, nodes=cluster.nodes, until_s=600)
+                    proxy_beside(
+                        release, namesrv_addresses(cluster), home, leases, java, nodes=cluster.nodes, until_s=600
+                    )
                 )
                 pids["proxy"] = next(
                     one.pid for one in psutil.Process().children() if str(home) in " ".join(one.cmdline())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,11 +11,26 @@ import pytest
 
 from harness.backends.cluster import ClusterSpec
 from harness.backends.nodes import Blueprint
+from harness.backends.proxy import proxy_jars
+from harness.errors import UsageError
 from harness.leases.leases import Leases
 from harness.releases.jars import recorded_releases
 from harness.releases.java import Java, find_java
+from harness.releases.settings import Feature, has
 
 OLDEST_AND_NEWEST = (recorded_releases()[0], recorded_releases()[-1])
+
+MORE = tuple(filter(None, os.environ.get("RELEASES", "").split(",")))
+"""Releases that are not recorded, which ``RELEASES=4.8.0,5.1.4`` has the tests of the border, access and settings run on, too."""
+NOT_RECORDED = ("4.9.4", "5.2.0")
+"""Of 4.x and of 5.x; the border is tried on them always."""
+
+
+def has_proxy(release: str) -> bool:
+    """Whether a proxy of a release can be had."""
+    with contextlib.suppress(UsageError):
+        return has(release, Feature.POP) and bool(proxy_jars(release))
+    return False
 
 
 @pytest.fixture(scope="session")

@@ -176,6 +176,20 @@ def test_two_that_learn_a_release_at_once_learn_it_once(repository: Repository) 
     assert sum("was not used here before" in text for text in told) == 1
 
 
+def test_the_jars_of_a_proxy_are_those_that_its_release_lacks(repository: Repository) -> None:
+    repository.publish(central.GROUP, central.PROXY, "5.1.4", ("pinned", "2.0"), ("codec", "1.0"))
+    repository.publish("org.example", "codec", "1.0")
+    ensure_jars("5.1.4")
+    assert {path.name for path in ensure_jars(f"{jars.PROXY}5.1.4")} == {"rocketmq-proxy-5.1.4.jar", "codec-1.0.jar"}
+    assert known_releases() == tuple(sorted({*recorded_releases(), "5.1.4"}))
+
+
+def test_a_release_whose_proxy_nobody_has_is_a_sentence(repository: Repository) -> None:
+    ensure_jars("5.1.4")
+    with pytest.raises(UsageError, match=r"^Maven Central has no proxy of RocketMQ 5\.1\.4 \(rocketmq-proxy\)$"):
+        ensure_jars(f"{jars.PROXY}5.1.4")
+
+
 def test_a_jar_that_is_another_one_since_is_not_run(repository: Repository) -> None:
     (path,) = (one for one in ensure_jars("5.1.4") if one.name == "pinned-2.0.jar")
     published = repository.folder / "org/example/pinned/2.0/pinned-2.0.jar"
