@@ -22,6 +22,7 @@ from harness.releases.settings import settings_of
 from harness.rundir.lines import read_records
 from harness.wait import NotYet, wait_until
 from mqlab.main import main
+from tests.lib.clusters import MORE
 from tests.lib.commands import typed
 
 TLS = PACKAGES / "tests" / "data" / "tls"
@@ -65,7 +66,7 @@ def _acl(release: str, home: Path) -> dict[str, str]:
     }
 
 
-@pytest.fixture(scope="module", params=recorded_releases())
+@pytest.fixture(scope="module", params=(*recorded_releases(), *MORE))
 def guarded(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, leases: Leases, java: Java
 ) -> Iterator[LocalCluster]:
