@@ -74,7 +74,7 @@ from harness.model.loads import (
     Transactions,
 )
 from harness.model.python_sends import PythonSendKind, PythonSendKinds
-from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
+from harness.model.scenario import Arm, Phases, Scenario, Shown, TrialBudget
 from harness.model.send_kinds import SendKind, SendKinds
 from harness.model.unflushed import UnflushedTail
 from scenarios.rules import (
@@ -167,6 +167,7 @@ __all__ = [
     "Scenario",
     "SendKind",
     "SendKinds",
+    "Shown",
     "ShutDownOwners",
     "SilenceOwners",
     "SlowBroker",
