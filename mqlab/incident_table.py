@@ -38,6 +38,8 @@ UNREPLAYED_HEAD = f"""
 | incident | what users see | threads | releases that have it | how it is told | what avoids it |
 |---|---|---|---|---|---|
 """
+BAR = "\\|"
+"""Within a cell, be it in code."""
 NOT_MEASURED = "not measured yet"
 NVD = "https://nvd.nist.gov/vuln/detail"
 
@@ -63,7 +65,7 @@ def document(lines: Sequence[Finding], incidents: Sequence[Incident] = scenarios
 
 
 def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |\n"
+    return f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |\n"
 
 
 def _beginning(one: Incident) -> Iterator[str]:
