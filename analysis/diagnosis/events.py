@@ -20,6 +20,7 @@ REPEATED_S = 10.0
 EVENTS_MAX = 200_000
 """Of one file; those beyond are counted only."""
 
+_QUEUE = ("group", "topic", "broker", "queue")
 _IDENTITY: Mapping[Logged, tuple[str, ...]] = {
     Logged.REFUSED_FOR_AGE: ("keyword", "address"),
     Logged.REFUSED_FOR_CACHE: ("keyword", "address"),
@@ -33,6 +34,11 @@ _IDENTITY: Mapping[Logged, tuple[str, ...]] = {
     Logged.NO_ANSWER: ("address", "error"),
     Logged.NO_TIME_LEFT: ("address", "broker"),
     Logged.SLAVE_LATE: (),
+    Logged.FLOW_CONTROL: _QUEUE,
+    Logged.SPAN_CONTROL: _QUEUE,
+    Logged.SLAVE_BEHIND: (),
+    Logged.NOT_WRITABLE: ("address",),
+    Logged.SLAVE_LACKS: ("topic", "group"),
     Logged.SENT_AGAIN: ("topic", "level"),
 }
 """By which fields two events are the same; all fields where none are named."""
@@ -51,7 +57,6 @@ _SINGLE = frozenset(
     }
 )
 _OF_ATTEMPT = frozenset({Logged.NO_ANSWER, Logged.NO_TIME_LEFT, Logged.UNREACHABLE})
-_QUEUE_OF_PULL = ("group", "topic", "broker", "queue")
 
 
 @dataclass(slots=True)
@@ -217,7 +222,7 @@ class Collected:
             if above.kind is Logged.PULL_FAILED and "keyword" in said.fields:
                 # What a pull was answered is no send that was refused.
                 kind = Logged.PULL_FAILED
-                fields = {name: above.fields[name] for name in _QUEUE_OF_PULL if name in above.fields} | said.fields
+                fields = {name: above.fields[name] for name in _QUEUE if name in above.fields} | said.fields
                 said = _Said(fields, _same(kind, fields), said.ms)
             opened = self._opened(kind, above.kind, said)
         else:

@@ -40,6 +40,8 @@ _TIMES = ("time", "ts", "@timestamp", "timestamp", "datetime", "date", "timeMill
 _LEVELS = ("level", "severity", "log.level")
 _THREADS = ("thread", "thread_name", "threadName")
 _TRACES = ("stack_trace", "stackTrace", "exception", "thrown", "error.stack_trace")
+_OF_GO = frozenset({"MessageQueue", "PullRequest", "underlayError", "error", "err"})
+"""What clients in Go write beside a message, which says it all."""
 _NODES = ("pod", "pod_name", "host", "hostname", "HOSTNAME", "_HOSTNAME", "container_name", "instance")
 
 
@@ -150,7 +152,7 @@ def _of_json(line: bytes) -> tuple[str, list[bytes]] | None:
     first, *others = text.rstrip("\n").split("\n")
     if "log" not in fields:
         first = f"{_first(fields, _LEVELS).upper()} {_first(fields, _THREADS) or '-'} - {first}"
-        if "MessageQueue" in fields:
+        if not _OF_GO.isdisjoint(fields):
             first += " " + line.decode("utf-8", "replace")
         others += _first(fields, _TRACES).rstrip("\n").split("\n")
     lines = [_timed(_time_of(fields).encode("utf-8", "replace"), first.encode("utf-8", "replace"))]

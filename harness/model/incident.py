@@ -16,7 +16,9 @@ class Sign:
 
     ``pattern`` is what a rule of ``analysis.diagnosis`` makes of the events. Without one each of the events shows the incident by
     itself, unless its node has one of ``unless`` as well; ``against`` says what may speak against it all the same, and ``lines``
-    are some of a log that has it, by which a test finds it.
+    are some of a log that has it, by which a test finds it. Those events count that have the field ``having``;
+    fewer lines than ``at_least``, none more than ``gap_s`` seconds after another one, are none. ``by_clients``: the node that
+    writes them is no broker.
     """
 
     events: tuple[Logged, ...]
@@ -25,6 +27,10 @@ class Sign:
     unless: tuple[Logged, ...] = ()
     against: str = ""
     lines: tuple[str, ...] = ()
+    having: str = ""
+    at_least: int = 1
+    gap_s: float = 60.0
+    by_clients: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,6 +40,11 @@ _NAMED = rf"(?P<address>{_HOST}:\d+)"
 _ADDRESS = r"(?P<address>(?:\d+\.\d+\.\d+\.\d+|\[[0-9A-Fa-f:.%]*:[0-9A-Fa-f:.%]*\]):\d+)"
 _CHANNEL = r"id: (?P<channel>0x[0-9a-f]+).*?clientId=(?P<client>[^,\]\s]+)"
 _NUMBERS = r"\[topicName=(?P<topic>[^,\]]+), readQueueNums=(?P<read>\d{1,9}), writeQueueNums=(?P<write>\d{1,9})"
+_PULL_REQUEST = (
+    r"[cC]onsumerGroup(?:=|: )(?P<group>[^,\]\s]+), .*?[tT]opic(?:=|: )(?P<topic>[^,\]\s]+), .*?"
+    r"brokerName=(?P<broker>[^,\]\s]+), queueId=(?P<queue>\d+)"
+)
+"""Of clients in Java and in Go."""
 _REFUSED = r"(?:.*? (?:BROKER: |Broker: ).*?" + _ADDRESS + ")?"
 
 
@@ -102,6 +107,32 @@ class Logged(StrEnum):
     BOOTED = "broker started"
     ACL_KEY_ON = "aclEnable=true printed"
     ACL_READ = "accounts of plain_acl.yml read"
+    CONNECTED = "connection made"
+    NO_ROUTE = "topic without a route"
+    NOT_AUTHORISED = "request refused by access control"
+    FLOW_CONTROL = "pulls put off, too much cached"
+    SPAN_CONTROL = "pulls put off, span too long"
+    PULL_PAUSED = "queue given up, nothing pulled"
+    OFFSET_ILLEGAL = "pull of an offset that the queue does not have"
+    EXPIRED_BACK = "message sent back after consumeTimeout"
+    TOO_LONG = "message too long"
+    NOT_WRITABLE = "sends refused, store not writable"
+    MAP_FAILED = "file could not be mapped"
+    HEAP_FULL = "no heap left"
+    DIRECT_FULL = "no direct memory left"
+    NO_THREAD = "no thread could be made"
+    NO_MEMORY = "JVM did not get its memory"
+    OOM_KILLED = "kernel killed a Java process"
+    PORT_TAKEN = "port taken"
+    STORE_LOCKED = "store locked by another process"
+    STORE_UNLOADED = "store not loaded"
+    NO_DIRECTORY = "store's disk not readable"
+    DELAY_OFFSET = "delayed messages read at an offset that is not there"
+    TIMER_THREW = "timer messages threw an exception"
+    REVIVE_OFFSET = "popped messages read at an offset that is not there"
+    HA_DIVERGED = "slave's commit log ends elsewhere"
+    SLAVE_BEHIND = "slave behind its master"
+    SLAVE_LACKS = "slave asked for an offset that it does not have"
 
 
 class LogPattern(StrEnum):
@@ -135,6 +166,15 @@ class LogPattern(StrEnum):
     TOPIC_MADE_ANEW = "a topic was deleted and made again"
     OP_QUEUE_DELETED = "the queue of what ends transactions went with a topic"
     HALF_UNREADABLE = "a half message could not be read"
+    BROKER_GONE = "a broker was gone"
+    NEVER_REACHED = "an address was never reached"
+    GROUPS_NEVER_KNOWN = "a broker did not know a group for longer than a heartbeat takes"
+    CONSUMER_SLOW = "a consumer had as much cached as it may"
+    OFFSET_HELD = "one message held the offset of its queue"
+    OFFSET_LOOP = "a consumer asked for the same illegal offset again and again"
+    NO_ROUTE = "a topic had no route"
+    MAP_FAILED = "files could not be mapped"
+    NOT_WRITABLE = "a store was not writable, though its disk had room"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,9 +348,15 @@ WORDINGS: tuple[Wording, ...] = (
         Logged.FRAME_TOO_LONG, "Adjusted frame length exceeds ", f"{_NETTY}.LengthFieldBasedFrameDecoder",
         r"exceeds (?P<limit>\d{1,12})(?:: (?P<bytes>\d{1,12}))?",
     ),
-    _all(Logged.UNDECODABLE, "decode exception, ", f"{_ROCKETMQ}.remoting.netty.NettyDecoder", "exception, /?" + _ADDRESS),
-    _all(Logged.BROKER_CAME, "new broker registered, ", _ROUTES, rf"registered, (?:BrokerIdentityInfo \[.*?brokerAddr=)?{_NAMED}"),
-    _all(Logged.BROKER_WENT, "The broker channel expired, ", _ROUTES, rf"expired, (?:BrokerAddrInfo.*?brokerAddr='?)?{_NAMED}"),
+    _all(
+        Logged.UNDECODABLE, "decode exception, ", f"{_ROCKETMQ}.remoting.netty.NettyDecoder", "exception, /?" + _ADDRESS,
+    ),
+    _all(
+        Logged.BROKER_CAME, "new broker registered, ", _ROUTES, rf"registered, (?:BrokerIdentityInfo \[.*?brokerAddr=)?{_NAMED}",
+    ),
+    _all(
+        Logged.BROKER_WENT, "The broker channel expired, ", _ROUTES, rf"expired, (?:BrokerAddrInfo.*?brokerAddr='?)?{_NAMED}",
+    ),
     Wording(
         event=Logged.BROKER_WENT, words="unregisterBroker, remove from brokerLiveTable OK", by=_ROUTES,
         written="unregisterBroker, remove from brokerLiveTable ", fields=_ADDRESS,
@@ -416,4 +462,196 @@ WORDINGS: tuple[Wording, ...] = (
     Wording(event=Logged.ACL_KEY_ON, words="aclEnable=true", by=f"{_ROCKETMQ}.common.BrokerConfig", written="aclEnable"),
     # org.apache.rocketmq.acl.plain, which 4.6.0 to 5.2.0 have, and 5.3.3 and 5.5.0 do not.
     _all(Logged.ACL_READ, "Broker plain acl conf data is", "PlainPermissionManager"),
+    # 5.x has it in an inner class.
+    Wording(
+        event=Logged.CONNECTED, words="createChannel: connect remote host[", releases="4.x", shared=True,
+        by=f"{_ROCKETMQ}.remoting.netty.NettyRemotingClient", fields=rf"host\[/?{_NAMED}\] success",
+    ),
+    # What Go's net package says, whatever it was to connect to.
+    _all(
+        Logged.UNREACHABLE, "dial tcp ", "net.OpError",
+        rf"dial tcp (?:\S+->)?{_NAMED}: (?P<error>connect: [a-z ]+|i/o timeout|no route to host|operation timed out)",
+    ),
+    # gRPC's, by the name of its Netty.
+    _all(
+        Logged.UNREACHABLE, "io.grpc.netty.shaded.io.netty.channel.AbstractChannel$AnnotatedConnectException: ",
+        "io.grpc.netty.shaded",
+        rf"(?P<error>[Cc]onnection (?:refused|timed out)).*?: \S*?/?{_NAMED}",
+    ),
+    # Before 4.5.0 with a comma.
+    _all(
+        Logged.NO_ROUTE, "No route info of this topic", f"{_ROCKETMQ}.client.impl.producer.DefaultMQProducerImpl",
+        r"of this topic[:,] ?(?P<topic>[^\s,;]+)",
+    ),
+    _all(
+        Logged.NO_ROUTE, "No route info for this topic", "rocketmq-client-cpp", r"for this topic[:,] ?(?P<topic>[^\s,;]+)",
+    ),
+    _all(
+        Logged.NO_ROUTE, " route info not found", "rocketmq-client-go", r"topic=(?P<topic>[^\s,;]+) route info not found",
+    ),
+    _all(
+        Logged.NO_ROUTE, "Can not find Message Queue for this topic, ", f"{_ROCKETMQ}.client.impl.MQAdminImpl",
+        r"for this topic, (?P<topic>[^\s,;]+)",
+    ),
+    _all(
+        Logged.NO_ROUTE, "No topic route info in name server for the topic: ",
+        f"{_ROCKETMQ}.namesrv.processor.DefaultRequestProcessor, {_ROCKETMQ}.namesrv.processor.ClientRequestProcessor",
+        r"for the topic: (?P<topic>[^\s,;]+)",
+    ),
+    # org.apache.rocketmq.acl.plain of 4.4.0 to 5.2.0.
+    _all(
+        Logged.NOT_AUTHORISED, "No accessKey is configured", "PlainPermissionManager", "(?P<error>No accessKey is configured)",
+    ),
+    _all(Logged.NOT_AUTHORISED, "No acl config for ", "PlainPermissionManager", r"(?P<error>No acl config for \S+)"),
+    _all(
+        Logged.NOT_AUTHORISED, "No PlainAccessResource for accessKey=", "PlainPermissionManager",
+        r"(?P<error>No PlainAccessResource for accessKey=[^\s,]+)",
+    ),
+    _all(
+        Logged.NOT_AUTHORISED, "Check signature failed for accessKey=", "PlainPermissionManager",
+        r"(?P<error>Check signature failed for accessKey=[^\s,]+)",
+    ),
+    _all(
+        Logged.NOT_AUTHORISED, "No default permission for ", "PlainPermissionManager",
+        r"(?P<error>No default permission for [^,\s]+)",
+    ),
+    _all(
+        Logged.NOT_AUTHORISED, "Need admin permission for request code=", "PlainPermissionManager",
+        r"(?P<error>Need admin permission for request code=\d+)",
+    ),
+    # org.apache.rocketmq.auth of 5.3.0 and newer.
+    _all(
+        Logged.NOT_AUTHORISED, "AuthenticationException: ", "AuthenticationException",
+        r"(?P<error>AuthenticationException: .{1,80})",
+    ),
+    _all(
+        Logged.NOT_AUTHORISED, "AuthorizationException: ", "AuthorizationException",
+        r"(?P<error>AuthorizationException: .{1,80})",
+    ),
+    _all(
+        Logged.NOT_AUTHORISED, "DESC: check signature failed", "AuthenticationException", "(?P<error>check signature failed)",
+    ),
+    _all(
+        Logged.NOT_AUTHORISED, " has no permission to access ", "AuthorizationException",
+        r"(?P<error>\S+ has no permission to access \S+)",
+    ),
+    *(
+        _all(Logged.FLOW_CONTROL, words, f"{_PUSH}", _PULL_REQUEST)
+        for words in ("cached message count exceeds the threshold", "cached message size exceeds the threshold")
+    ),
+    _all(Logged.FLOW_CONTROL, "consume request count exceeds threshold", "DefaultLitePullConsumerImpl"),
+    _all(
+        Logged.FLOW_CONTROL, "the messages waiting to ack exceeds the threshold", "DefaultMQPushConsumerImpl of 5.x",
+        _PULL_REQUEST,
+    ),
+    _all(
+        Logged.FLOW_CONTROL, "the consumer message buffer is full, so do flow control", "4.1.0 and older", _PULL_REQUEST,
+    ),
+    _all(Logged.FLOW_CONTROL, "Process queue total cached messages ", "rocketmq-clients ProcessQueueImpl"),
+    _all(Logged.SPAN_CONTROL, "messages, span too long", f"{_PUSH}", _PULL_REQUEST),
+    _all(Logged.SPAN_CONTROL, "messages span too long", "rocketmq-client-go", _PULL_REQUEST),
+    _all(
+        Logged.PULL_PAUSED, "because pull is pause, so try to fixed it", f"{_ROCKETMQ}.client.impl.consumer.RebalanceImpl",
+        r"doRebalance, (?P<group>[^,\s]+), .*?" + _QUEUE,
+    ),
+    _all(Logged.PULL_PAUSED, " according Pull timeout", "rocketmq-client-cpp", _QUEUE),
+    _all(
+        Logged.OFFSET_ILLEGAL, "pull request offset illegal", f"{_PUSH}$1", _PULL_REQUEST + r".*?nextOffset=(?P<asked>\d{1,19})",
+    ),
+    _all(
+        Logged.EXPIRED_BACK, "send expire msg back. ", f"{_ROCKETMQ}.client.impl.consumer.ProcessQueue",
+        r"[. ]topic=(?P<topic>[^,\s]+)",
+    ),
+    _all(
+        Logged.TOO_LONG, "message is illegal, maybe msg body or properties length not matched",
+        f"{_ROCKETMQ}.broker.processor.SendMessageProcessor", rf"(?:.*?BROKER: {_ADDRESS})?",
+    ),
+    _all(
+        Logged.TOO_LONG, "the message body size over max value, MAX", f"{_ROCKETMQ}.client.Validators",
+        r"over max value, MAX:? ?(?P<limit>\d{1,12})",
+    ),
+    _all(
+        Logged.TOO_LONG, "message size exceeded, msg total size: ", f"{_ROCKETMQ}.store.CommitLog$DefaultAppendMessageCallback, "
+        f"{_ROCKETMQ}.store.CommitLog$MessageExtEncoder", r"maxMessageSize: (?P<limit>\d{1,12})",
+    ),
+    _all(
+        Logged.TOO_LONG, "message body size exceeded, msg ", "MessageExtEncoder", r"maxMessageSize: (?P<limit>\d{1,12})",
+    ),
+    _all(
+        Logged.TOO_LONG, "message body cannot exceed the max ", "proxy's SendMessageActivity", r"the max (?P<limit>\d{1,12})",
+    ),
+    _all(
+        Logged.TOO_LONG, "essage body size exceeds the threshold, max size=", "rocketmq-clients", r"max size=(?P<limit>\d{1,12})",
+    ),
+    _all(
+        Logged.NOT_WRITABLE, "service not available now", f"{_ROCKETMQ}.broker.processor.SendMessageProcessor",
+        rf"CL: +(?P<ratio>-?\d\.\d{{1,4}})(?:.*?BROKER: {_ADDRESS})?",
+    ),
+    _all(Logged.MAP_FAILED, "java.io.IOException: Map failed", "sun.nio.ch.FileChannelImpl"),
+    _all(Logged.MAP_FAILED, "java.lang.OutOfMemoryError: Map failed", "sun.nio.ch.FileChannelImpl"),
+    *(
+        _all(Logged.HEAP_FULL, f"java.lang.OutOfMemoryError: {why}", "the JVM", f"(?P<error>{why})")
+        for why in ("Java heap space", "GC overhead limit exceeded", "Metaspace", "Requested array size exceeds VM limit")
+    ),
+    *(
+        _all(Logged.DIRECT_FULL, f"java.lang.OutOfMemoryError: {why}", "java.nio.Bits", f"(?P<error>{why})")
+        for why in ("Direct buffer memory", "Cannot reserve ")
+    ),
+    _all(
+        Logged.DIRECT_FULL, "OutOfDirectMemoryError: failed to allocate ", "io.netty", "(?P<error>failed to allocate)",
+    ),
+    *(
+        _all(Logged.NO_THREAD, f"java.lang.OutOfMemoryError: {why}", "the JVM", f"(?P<error>{why})")
+        for why in ("unable to create new native thread", "unable to create native thread")
+    ),
+    _all(Logged.NO_MEMORY, "There is insufficient memory for the Java Runtime Environment", "the JVM"),
+    _all(Logged.NO_MEMORY, "Could not reserve enough space for ", "the JVM"),
+    _all(Logged.NO_MEMORY, "os::commit_memory(", "the JVM"),
+    *(
+        _all(Logged.OOM_KILLED, words, "Linux", r"\((?P<java>java)\)")
+        for words in ("Out of memory: Kill process ", "Out of memory: Killed process ", "Memory cgroup out of memory: Kill")
+    ),
+    _all(Logged.PORT_TAKEN, "java.net.BindException: Address already in use", "java.net"),
+    _all(Logged.STORE_LOCKED, "MQ already started", f"{_ROCKETMQ}.store.DefaultMessageStore"),
+    _all(
+        Logged.STORE_UNLOADED, "load exception", f"{_ROCKETMQ}.store.DefaultMessageStore", r"[-:\]] ?(?P<said>load exception)\s*$",
+    ),
+    Wording(
+        event=Logged.NO_DIRECTORY, words="disk maybe full soon, so reclaim space, -1.0", by=_CLEAN,
+        written="so reclaim space, ", fields=r"(?P<which>\w+) disk maybe full soon.*?-1\.0(?:, storePathPhysic=(?P<path>\S+))?",
+    ),
+    # Other threads read as well, and a queue that is flushed may begin behind its file.
+    _all(
+        Logged.DELAY_OFFSET, "Offset not matched. Request offset: ", f"{_ROCKETMQ}.store.MappedFileQueue",
+        r"[ \[](?P<thread>ScheduleMessageTimerThread)\S*[\] ].*?Request offset: (?P<offset>\d{1,19})",
+    ),
+    *(
+        _5x(Logged.TIMER_THREW, words, f"{_ROCKETMQ}.store.timer.TimerMessageStore")
+        for words in ("Unknown exception in enqueuing", "Unknown error in skipped in enqueuing", "Unknown error in dequeue process")
+    ),
+    *(
+        Wording(
+            event=Logged.TIMER_THREW, words=f"Error occurred in Timer{thread}",
+            by=f"{_ROCKETMQ}.store.timer.TimerMessageStore$Timer{thread}",
+            releases="5.x", written="Error occurred in ",
+        )
+        for thread in ("EnqueueGetService", "DequeueGetService")
+    ),
+    _5x(
+        Logged.REVIVE_OFFSET, ", OFFSET_ILLEGAL ", f"{_ROCKETMQ}.broker.processor.PopReviveService",
+        r"reviveQueueId=(?P<queue>\d{1,9}), OFFSET_ILLEGAL (?P<offset>-?\d{1,19})",
+    ),
+    _all(
+        Logged.HA_DIVERGED, "master pushed offset not equal the max phy offset in slave, SLAVE: ",
+        f"{_ROCKETMQ}.store.ha.HAService$HAClient, {_ROCKETMQ}.store.ha.DefaultHAClient",
+    ),
+    _all(
+        Logged.SLAVE_BEHIND, "lave fall behind master", f"{_ROCKETMQ}.broker.BrokerController",
+        r"master\D{1,12}(?P<bytes>\d{1,19}) ?bytes"
+    ),
+    _all(
+        Logged.SLAVE_LACKS, "PULL_OFFSET_MOVED:none correction. ",
+        f"{_ROCKETMQ}.broker.processor.PullMessageProcessor, {_ROCKETMQ}.broker.processor.DefaultPullMessageResultHandler",
+        r"topic=(?P<topic>[^,]+), groupId=(?P<group>[^,]+), requestOffset=(?P<asked>\d{1,19})",
+    ),
 )  # fmt: skip

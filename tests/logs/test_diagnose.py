@@ -261,12 +261,15 @@ def test_a_pool_without_a_buffer_and_a_broker_that_lost_one_are_known(tmp_path: 
         "2026-11-21 16:55:01 WARN x - [NOTIFYME]TransientStorePool is not enough, so create mapped file error\n"
     )
     assert [(one.incident, one.sure) for one in found_in(tmp_path)] == [
+        ("broker-gone", "likely"),
         ("pool-loss", "likely"),
         ("pool-exhausted", "sure"),
     ]
     (tmp_path / "broker.log").write_text(started.replace("true", "false"))
     (tmp_path / "store.log").write_text("2026-11-21 16:46:01 INFO main - last shutdown abnormally\n")
-    assert found_in(tmp_path) == [], "without the pool a killed process loses nothing"
+    assert [one.incident for one in found_in(tmp_path)] == ["broker-gone"], (
+        "without the pool a killed process loses nothing"
+    )
 
 
 THREW = (

@@ -63,26 +63,24 @@ WITHOUT_A_LINE: Mapping[str, str] = {
 OF_THE_HOST = {"append-stall", "append-lock-over-1s"}
 """The runs were made on a busy host, whose stalls brokers and clients log: appends stood still, and sends were refused."""
 APPEND = re.compile(r"\[NOTIFYME\]putMessage in lock cost time\(ms\)=(\d+),")
-LEFT = {"broker-leaves-keys-move"}
+LEFT, GONE = {"broker-leaves-keys-move"}, {"broker-leaves-keys-move", "broker-gone"}
 BESIDES: Mapping[str, set[str]] = {
-    "broker-leaves-keys-move-4.6.0": {"orderly-start-waits"},
-    "broker-leaves-keys-move-5.5.0": {"ordered-lock-handover"},
+    **{f"broker-leaves-keys-move-{one}": GONE for one in ALL},
+    "broker-leaves-keys-move-4.6.0": {*GONE, "orderly-start-waits"},
+    "broker-leaves-keys-move-5.5.0": {*GONE, "ordered-lock-handover"},
     **{f"delayed-message-fails-once-error-{one}": {"page-cache-stress"} for one in OF_5X},
-    **{
-        f"name-server-divergence-{arm}-{one}": LEFT
-        for arm in ("broker-killed", "server-paused", "unheard-broker")
-        for one in ALL
-    },
-    **{f"offset-past-the-end-{one}": LEFT for one in ALL},
-    **{f"offset-past-the-end-few-sent-{one}": LEFT for one in ALL},
-    **{f"pool-loss-{arm}-{one}": LEFT for arm in ("killed-pool", "powerless") for one in ALL},
-    "offset-past-the-end-4.9.7": {*LEFT, "restarted-broker-forgets-consumers"},
-    **{f"restarted-broker-forgets-consumers-{one}": LEFT for one in ALL},
-    **{f"restarted-broker-forgets-consumers-known-route-{one}": LEFT for one in OF_4X},
+    **{f"name-server-divergence-{arm}-{one}": LEFT for arm in ("server-paused", "unheard-broker") for one in ALL},
+    **{f"name-server-divergence-broker-killed-{one}": GONE for one in ALL},
+    **{f"offset-past-the-end-{one}": GONE for one in ALL},
+    **{f"offset-past-the-end-few-sent-{one}": GONE for one in ALL},
+    **{f"pool-loss-{arm}-{one}": GONE for arm in ("killed-pool", "powerless") for one in ALL},
+    "offset-past-the-end-4.9.7": {*GONE, "restarted-broker-forgets-consumers"},
+    **{f"restarted-broker-forgets-consumers-{one}": GONE for one in ALL},
+    **{f"restarted-broker-forgets-consumers-known-route-{one}": GONE for one in OF_4X},
     "retry-topic-flood-full-size-5.5.0": {"slave-serves-no-reads"},
     **{f"same-client-id-in-containers-{one}": {"dead-letter"} for one in ALL},
-    **{f"slave-serves-no-reads-{one}": LEFT for one in ALL},
-    **{f"sync-master-acknowledges-alone-{one}": LEFT for one in ALL},
+    **{f"slave-serves-no-reads-{one}": GONE for one in ALL},
+    **{f"sync-master-acknowledges-alone-{one}": GONE for one in ALL},
 }
 """What comes of it: a master is out of the routes, be it those of one name server, and clients ask its slave. And what else was
 done: a master is killed, or loses its power; messages fail to their last retry; members leave, or come with a client of 4.6.0.

@@ -26,8 +26,6 @@ CLEAN = (
 )
 """Nothing happens in them that a broker or a name server writes of: messages that are retried, a topic that is forgotten."""
 CLIENTS = (
-    "name-server-divergence.4.6.0.incident-broker-killed.r1",
-    "name-server-divergence.5.3.3.incident-broker-killed.r1",
     "name-server-divergence.4.6.0.incident-server-paused.r1",
     "name-server-divergence.5.3.3.incident-cut.r1",
     "ordered-lock-handover.5.3.3.baseline.r1",
@@ -35,7 +33,12 @@ CLIENTS = (
     "queue-number-mismatch.4.6.0.baseline.brokers-3.r2",
     "queue-number-mismatch.5.3.3.baseline.brokers-3.r2",
 )
-"""Trials whose clients see nothing of an incident, or a broker that was killed, which is none by itself."""
+"""Trials whose clients see nothing of an incident."""
+OF_THE_KILLED = (
+    "name-server-divergence.4.6.0.incident-broker-killed.r1",
+    "name-server-divergence.5.3.3.incident-broker-killed.r1",
+)
+"""Trials whose clients could not connect to a broker that was killed, which is all that their logs have of it."""
 SHOWN = {
     "append-stall.4.6.0.incident-stock-logging.d1": "append-lock-over-1s",
     "append-stall.5.3.3.incident-stock-logging.d1": "append-lock-over-1s",
@@ -64,7 +67,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, content in json.loads(lzma.decompress(PACKED.read_bytes())).items():
         parts = Path(name).parts
         of_nodes = parts[0] == "deployments" and parts[1] in (*CLEAN, *SHOWN)
-        if ".log" in parts[-1] and (of_nodes or (parts[:1] == ("trials",) and parts[1] in CLIENTS)):
+        if ".log" in parts[-1] and (of_nodes or (parts[:1] == ("trials",) and parts[1] in (*CLIENTS, *OF_THE_KILLED))):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(content, encoding="utf-8")
     return folder
@@ -83,6 +86,12 @@ def test_nothing_is_found_where_nothing_happened(deployment: str, run: Path) -> 
 def test_nothing_is_found_in_logs_of_clients_to_which_nothing_happened(trial: str, run: Path) -> None:
     assert list((run / "trials" / trial / "clients").rglob("rocketmq_client.log"))
     assert _incidents(run / "trials" / trial / "clients") == set()
+
+
+@pytest.mark.parametrize("trial", OF_THE_KILLED)
+def test_by_clients_alone_a_broker_that_was_killed_is_possibly_gone(trial: str, run: Path) -> None:
+    found = diagnose([run / "trials" / trial / "clients"], scenarios.INCIDENTS, ()).incidents
+    assert {(one.found.incident, one.found.sure) for one in found} == {("broker-gone", "possible")}
 
 
 @pytest.mark.parametrize("deployment", SHOWN)

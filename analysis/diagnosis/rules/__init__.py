@@ -7,16 +7,20 @@ from collections.abc import Callable, Iterator
 from analysis.diagnosis.found import Found, Logs
 from analysis.diagnosis.rules import (
     appends,
+    consumers,
     delayed,
     disk,
     groups,
     locks,
     offsets,
     registrations,
+    routes,
     sends,
     slaves,
+    stores,
     topics,
     transactions,
+    unreachable,
 )
 
 RULES: tuple[Callable[[Logs], Iterator[Found]], ...] = (
@@ -36,6 +40,14 @@ RULES: tuple[Callable[[Logs], Iterator[Found]], ...] = (
     groups.subscriptions,
     groups.offsets_reset,
     groups.forgotten,
+    groups.never_known,
+    consumers.put_off,
+    consumers.offset_loop,
+    routes.without,
+    unreachable.gone,
+    unreachable.never_reached,
+    stores.map_failed,
+    stores.not_writable,
     offsets.past_the_end,
     slaves.acknowledged_without,
     slaves.reads_refused,

@@ -137,6 +137,31 @@ def forgotten(logs: Logs) -> Iterator[Found]:
         )  # fmt: skip
 
 
+NEVER_KNOWN_S_MIN = 180.0
+"""Longer than a restart with two heartbeats after it takes."""
+
+
+def never_known(logs: Logs) -> Iterator[Found]:
+    """Groups that a broker does not know for longer than heartbeats take to tell it, so that no restart explains it."""
+    refused: dict[tuple[str, str], list[Event]] = {}
+    for one in logs.of(Logged.GROUP_UNKNOWN):
+        refused.setdefault((one.node, one.get("group")), []).append(one)
+    for (node, group), events in refused.items():
+        came = [one for one in logs.of(Logged.CONSUMER_CAME) if (one.node, one.get("group")) == (node, group)]
+        for of_it in together(events, HEARTBEATS_S):
+            from_s, to_s = span(of_it)
+            if _length_s(of_it) < NEVER_KNOWN_S_MIN:
+                continue
+            members = [one for one in came if overlap(one, from_s, to_s)]
+            yield Found(
+                pattern=LogPattern.GROUPS_NEVER_KNOWN, sure=Sure.POSSIBLE if members else Sure.LIKELY, from_s=from_s, to_s=to_s,
+                brokers=distinct(map(logs.broker, of_it)), groups=(group,), lines=lines_of(of_it),
+                why=(f"{sum(one.count for one in of_it)} pulls of {group} were refused over {_length_s(of_it) / 60:.0f} min: the "
+                     "broker does not know the group, whose clients tell it of themselves every 30 s",),
+                against=tuple(f"{words_of(one.from_s)} a member of it told the broker of itself" for one in members[:1]),
+            )  # fmt: skip
+
+
 def _length_s(events: Iterable[Event]) -> float:
     from_s, to_s = span(events)
     return 0.0 if from_s is None or to_s is None else to_s - from_s

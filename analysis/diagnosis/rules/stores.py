@@ -1,0 +1,48 @@
+"""Stores that cannot map files, and sends that they refuse for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from analysis.diagnosis.events import Event
+from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
+from harness.model.log_events import Logged, LogPattern
+
+GAP_S = 300.0
+FULL = 0.85
+"""From here on a broker deletes whatever the age is, and refuses sends at 0.90."""
+
+
+def map_failed(logs: Logs) -> Iterator[Found]:
+    """Files that a broker could not map into memory."""
+    for node in dict.fromkeys(one.node for one in logs.of(Logged.MAP_FAILED)):
+        for group in together((one for one in logs.of(Logged.MAP_FAILED) if one.node == node), GAP_S):
+            from_s, to_s = span(group)
+            refused = [one for one in logs.of(Logged.NOT_WRITABLE) if overlap(one, from_s, to_s, GAP_S)]
+            yield Found(
+                pattern=LogPattern.MAP_FAILED, sure=Sure.SURE if refused else Sure.LIKELY, from_s=from_s, to_s=to_s,
+                brokers=distinct(map(logs.broker, group)), lines=lines_of([*group, *refused]),
+                why=("the JVM could not map files of the store: vm.max_map_count, or the memory that the process may address",),
+                related=tuple(_said(one) for one in refused[:1]),
+            )  # fmt: skip
+
+
+def not_writable(logs: Logs) -> Iterator[Found]:
+    """Sends that were refused as if the disk were full, where nothing else here says that it is, or why."""
+    known = list(logs.of(Logged.MAP_FAILED, Logged.DISK_FULL, Logged.SHUT_DOWN))
+    alone = [
+        one for one in logs.of(Logged.NOT_WRITABLE) if not any(overlap(one, *span([other]), GAP_S) for other in known)
+    ]
+    for group in together(alone, GAP_S):
+        from_s, to_s = span(group)
+        most = max(float(one.get("ratio") or 0) for one in group)
+        yield Found(
+            pattern=LogPattern.NOT_WRITABLE, sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s, lines=lines_of(group),
+            brokers=distinct(logs.broker_at(one.get("address")) for one in group if one.get("address")),
+            why=(_said(group[0]), f"the disk was at {most}: " + ("it is full" if most >= FULL else "it is not for want of room")),
+            against=("why its store is not writable is in the broker's store.log and storeerror.log, which are not here",),
+        )  # fmt: skip
+
+
+def _said(one: Event) -> str:
+    return f"{one.count} sends were refused, since the store was not writable (CODE 14)"
