@@ -11,6 +11,7 @@ from markupsafe import Markup
 from analysis.diagnosis.diagnosis import Diagnosed, Diagnosis
 from analysis.diagnosis.moments import words_of
 from analysis.report.html import asset, environment
+from harness.model.incident import NOTHING_REPLAYS
 
 MARGIN = 0.05
 """Of the time between the first and the last incident, left free on both sides."""
@@ -81,9 +82,15 @@ def render(found: Diagnosis) -> str:
                 for one in found.files
             ],
             shapes=found.shapes,
+            warned=[{**dataclasses.asdict(one), "during": _during(one.from_s, one.to_s)} for one in found.warned],
+            left_out=found.left_out,
             skews=found.skews,
         )
     )
+
+
+def _during(from_s: float | None, to_s: float | None) -> str:
+    return " to ".join(filter(None, (words_of(from_s), words_of(to_s))))
 
 
 def _id(number: int, line: int | None = None) -> str:
@@ -141,8 +148,8 @@ def _view(number: int, one: Diagnosed) -> dict[str, object]:
         "advice": one.advice,
         "cures": one.cures,
         "places": [(noun, names) for noun, names in places if names],
-        "when": " to ".join(filter(None, (words_of(found.from_s), words_of(found.to_s))))
-        or "at a time that no line has",
+        "when": _during(found.from_s, found.to_s) or "at a time that no line has",
+        "unreplayed": "" if one.is_replayed else f"{NOTHING_REPLAYS} it",
         "lines": [
             {**dataclasses.asdict(line), "id": _id(number, at), "at": words_of(line.at_s)}
             for at, line in enumerate(found.lines)

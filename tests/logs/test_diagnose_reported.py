@@ -10,6 +10,7 @@ import pytest
 
 from analysis.diagnosis.diagnosis import Diagnosis
 from analysis.diagnosis.moments import words_of
+from analysis.diagnosis.page import render
 from analysis.diagnosis.reading import WARNED_MAX
 from mqlab.diagnose import report
 from mqlab.main import main
@@ -208,6 +209,7 @@ def test_none_comes_with_the_commonest_warnings_and_what_stands_below_them(case:
     assert below in seen.exception
     unknown = replace(told(case), incidents=())
     assert any(f"{count} x {level}, " in line for line in report(unknown))
+    assert f"{count} x {level}, " in render(unknown)
 
 
 @pytest.mark.parametrize(
@@ -226,6 +228,13 @@ def test_logs_that_are_rolled_by_date_or_packed_are_read_and_the_rest_is_named(
     (tmp_path / "notes.txt").write_text("no log\n")
     assert main(["diagnose", str(tmp_path)]) == 0
     assert f"not read, as no log has such a name: {tmp_path / 'notes.txt'}" in capsys.readouterr().out
+
+
+def test_the_page_has_what_was_not_read_and_says_where_nothing_replays_an_incident() -> None:
+    page = render(replace(told("unknown-acl"), left_out=("b1/notes.txt",)))
+    assert "1 files were not read" in page
+    assert "b1/notes.txt" in page
+    assert "nothing replays it" in page
 
 
 def test_a_client_in_go_is_read_in_both_of_its_layouts() -> None:
