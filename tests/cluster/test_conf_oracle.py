@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.broker_conf import Fate, JudgedKey
+from harness.releases.border import HIDDEN
 from harness.releases.jars import ensure_jars, recorded_releases
 from harness.releases.judged_conf import OF_THE_START, judge_file
 from harness.releases.properties import read_conf
@@ -21,7 +22,9 @@ def disagreement(judged: JudgedKey, answer: Answer) -> str:
         case Fate.IGNORED:
             right = answer.asked and answer.after == answer.before and judged.value in ("", answer.before)
         case Fate.READ | Fate.DEAD:
-            right = (answer.asked and judged.value == answer.after) or judged.key in OF_THE_START
+            # What is of a secret is not read from the user's file, and so not told.
+            same = judged.text == HIDDEN or judged.value == answer.after
+            right = (answer.asked and same) or judged.key in OF_THE_START
     return (
         ""
         if right
