@@ -6,6 +6,7 @@ harness itself failed, 130 when it was interrupted. (0, 1 and 2 are results of a
 """
 
 import difflib
+import errno
 import reprlib
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Self
@@ -139,6 +140,10 @@ class WaitTimeout(LabError):  # noqa: N818 - named for the event, as the user me
 
 class LeaseError(LabError):
     """A process or fault could not be written down, guarded or healed."""
+
+
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""Error numbers of the system that say that a disk, or the user's share of it, has no room."""
 
 
 class DiskFullError(LabError):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
-from harness.errors import ConfigurationError, DiskFullError, LabError
+from harness.errors import FULL, ConfigurationError, DiskFullError, LabError
 from harness.limits import limits
 from harness.paths import cache_home, state_home
-from harness.rundir.files import FULL
 
 FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 FILES = frozenset({errno.EMFILE, errno.ENFILE})

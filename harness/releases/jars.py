@@ -19,13 +19,12 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import ReleaseError, UsageError
+from harness.errors import FULL, ReleaseError, UsageError
 from harness.paths import state_home
 from harness.program import carried_out
 from harness.releases import central
 from harness.releases.cache import cache_folder
 from harness.releases.central import version_key
-from harness.rundir.files import FULL
 
 CHECKSUMS = Path(__file__).parent / "checksums"
 BYTES = "bytes.json"

@@ -1,21 +1,18 @@
 """Files that are either the old or the new whole, never half."""
 
 import contextlib
-import errno
 import json
 import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.errors import ConfigurationError, DiskFullError, LabError
+from harness.errors import FULL, ConfigurationError, DiskFullError, LabError
 
 TEMPORARY = "temporary"
 """A folder for what the libraries of a process unpack; no evidence."""
 
 JsonValue = str | int | float | bool | None
-
-FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 FREE_BYTES_MIN = 4 * 2**20
 """With less than this a disk takes a load's records for a second or two more, and the documents that end its run."""
