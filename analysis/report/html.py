@@ -247,13 +247,17 @@ def _matrix(data: ReportData, incident: str) -> dict[tuple[str, str], dict[str, 
     return dict(sorted(rows.items(), key=lambda row: not any(map(was_tried, row[1].values()))))
 
 
+def _articles(text: str) -> list[str]:
+    """The articles that a claim is from: those of the lab, such as A1, A2, or what a user calls theirs."""
+    names = text.split(", ")
+    return names if all(re.fullmatch(r"A\d+", one) for one in names) else [text] if text else []
+
+
 def _incident(data: ReportData, name: str) -> IncidentView:
     views = tuple(sorted(claims.claim_views(data, name), key=lambda view: not any(map(was_tried, view.findings))))
     shown = by_injection(data)
     labels = CellLabels.of(data, name)
-    articles = sorted(
-        {name for view in views for name in re.split(r"[,\s]+", view.text.article) if name}, key=natural_key
-    )
+    articles = sorted({name for view in views for name in _articles(view.text.article)}, key=natural_key)
     return IncidentView(
         name=name,
         text=data.incidents.get(name, IncidentText()),

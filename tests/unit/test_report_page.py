@@ -540,3 +540,18 @@ def test_an_answer_shows_arms_and_a_measure_that_there_are() -> None:
         shown = scenario.to_show()
         assert set(shown.rows.values()) <= {arm.name for arm in scenario.arms}, scenario.name
         assert shown.measure in MEASURES or not scenario.claims, scenario.name
+
+
+@pytest.mark.parametrize(
+    ("article", "kicker"),
+    [
+        ("A1, A2", "Incident, from A1, A2"),
+        ("post-mortem of 12 March, and May", "Incident, from post-mortem of 12 March, and May"),
+    ],
+)
+def test_an_article_of_ones_own_is_named_as_it_is_written(
+    article: str, kicker: str, document: dict[str, Any], load: Load
+) -> None:
+    for claim in document["claims"].values():
+        claim["article"] = article
+    assert f">{kicker}<" in html.render(load(document))
