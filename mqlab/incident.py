@@ -1,7 +1,7 @@
 """The nouns of an incident, for a file of one's own: ``from mqlab.incident import Arm, AppendStall, Scenario, claim, ...``."""
 
 from harness.model.avoiders import Avoider, AvoidingProducers
-from harness.model.cluster import BrokerSettings, TopicsAhead, Topology
+from harness.model.cluster import BrokerSettings, TopicsAhead, TopicsByNumber, Topology
 from harness.model.faults import (
     AppendStall,
     AppendThrows,
@@ -180,6 +180,7 @@ __all__ = [
     "ThrottledWrites",
     "TopicMoments",
     "TopicsAhead",
+    "TopicsByNumber",
     "Topology",
     "Transactions",
     "TrialBudget",

@@ -7,7 +7,7 @@ import json
 import random
 from pathlib import Path
 
-from harness.model.cluster import TopicsAhead
+from harness.model.cluster import TopicsAhead, TopicsByNumber
 from harness.model.rocketmq import PERM_READ_WRITE, RETRY_PREFIX
 from harness.protocol.registration import Registrant, fixed_bytes, topic_bytes
 
@@ -25,7 +25,9 @@ def flood_group(index: int, name_bytes: int) -> str:
 
 
 def topics_ahead_count(ahead: TopicsAhead, registrant: Registrant) -> int:
-    """How many topics fill the share of the frame that is asked for, by ``harness.protocol.registration``."""
+    """How many topics are asked for, or fill the share of the frame that is, by ``harness.protocol.registration``."""
+    if isinstance(ahead, TopicsByNumber):
+        return ahead.topics
     room = ahead.share * ahead.frame_bytes - fixed_bytes(registrant)
     return max(0, int(room // topic_bytes(ahead.name_bytes, has_attributes=registrant.has_attributes)))
 

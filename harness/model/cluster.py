@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from harness.model.rocketmq import FRAME_BYTES_MAX
+
 
 @dataclass(frozen=True, kw_only=True)
 class Topology:
@@ -44,6 +46,15 @@ class TopicsAhead:
     frame_bytes: int
     share: float
     name_bytes: int = 54
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicsByNumber(TopicsAhead):
+    """As many of them as ``topics``, whatever they are of a frame."""
+
+    topics: int
+    frame_bytes: int = FRAME_BYTES_MAX
+    share: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

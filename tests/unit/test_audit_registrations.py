@@ -12,7 +12,7 @@ import pytest
 from harness.audit.findings import Growth, crossing, judge
 from harness.audit.reading import Reading
 from harness.backends.topics_ahead import flood_group, write_topics_ahead
-from harness.model.cluster import TopicsAhead
+from harness.model.cluster import TopicsAhead, TopicsByNumber
 from harness.model.rocketmq import FRAME_BYTES_MAX
 from harness.protocol.broker import TopicConfig
 from harness.protocol.registration import Registrant, fixed_bytes, frame_of_listing, topic_bytes, topics_at_limit
@@ -100,3 +100,10 @@ def test_topics_written_ahead_fill_the_share_that_was_asked_for(tmp_path: Path) 
     assert len(table) == count
     frame = frame_of_topics([(name, 1) for name in table], REGISTRANT)
     assert 0 <= 90_000 - frame <= topic_bytes(40, has_attributes=False) + 1
+
+
+def test_topics_ahead_are_as_many_as_are_asked_for_by_number(tmp_path: Path) -> None:
+    assert write_topics_ahead(tmp_path, TopicsByNumber(topics=300, name_bytes=30), REGISTRANT) == 300
+    table = json.loads((tmp_path / "config" / "topics.json").read_text())["topicConfigTable"]
+    assert {len(name) for name in table} == {30}
+    assert len(table) == 300
