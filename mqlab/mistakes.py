@@ -68,7 +68,7 @@ def _kinds(scenario: Scenario) -> Iterator[Mistake]:
         if isinstance(arm, Arm):
             if not isinstance(arm.fault, Fault):
                 yield _no_kind("fault", arm.fault, "a fault such as AppendStall()")
-            if not isinstance(arm.load, LoadValue):
+            if not isinstance(arm.load, LoadValue) or arm.load.kind is LoadValue:
                 yield _no_kind("load", arm.load, "a load such as OpenLoopSends()")
             yield from _several("cells", arm.cells, Mapping, 1)
 
@@ -172,7 +172,7 @@ def _selection(scenario: Scenario, claim: Claim, of: Selection) -> Iterator[Mist
     arm, measure = arms[of.arm], MEASURES.get(of.measure)
     if measure is not None and not measure.is_of(arm.load):
         yield Mistake(
-            says=f"{claim.id} asks for {of.measure}, which arm {of.arm} has no value of: its load is {type(arm.load).__name__}",
+            says=f"{claim.id} asks for {of.measure}, which arm {of.arm} has no value of: its load is {arm.load.kind.__name__}",
             near=of.measure,
             within="of",
             advice=f"It is one of {', '.join(load.__name__ for load in measure.loads)}.",

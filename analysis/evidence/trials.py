@@ -145,7 +145,7 @@ def trials_frame(
 
     ``scenarios`` say what load each trial has; without its incident's, or its arm, that is not known.
     """
-    loads = {(scenario.name, arm.name): type(arm.load).__name__ for scenario in scenarios for arm in scenario.arms}
+    loads = {(scenario.name, arm.name): arm.load.kind.__name__ for scenario in scenarios for arm in scenario.arms}
     rows = [{**_row(item, run), "load": loads.get((item.trial.incident, item.trial.arm))} for item in facts]
     return F.broadcast(frame_of(spark, rows, TRIALS))
 

@@ -61,4 +61,4 @@ SESSIONS: Mapping[type[LoadValue], Callable[[TrialContext, Any], LoadSession]] =
 
 def session_of(trial: TrialContext) -> LoadSession:
     """The session of the trial's load."""
-    return SESSIONS[type(trial.arm.load)](trial, trial.arm.load)
+    return SESSIONS[trial.arm.load.kind](trial, trial.arm.load)

@@ -22,6 +22,14 @@ class LoadValue(abc.ABC):
     core_share: ClassVar[float] = 1.0
     """Of the cores that trials may take at once, how much those of this load may: a send that waits for a core is slow."""
 
+    @property
+    def kind(self) -> "type[LoadValue]":
+        """The load of the lab's that it is, or is derived from, as which a subclass of one's own is sent and measured.
+
+        ``LoadValue`` itself where it is derived from none of them.
+        """
+        return next(one for one in type(self).__mro__ if one.__module__.startswith("harness."))
+
     def group_names(self) -> tuple[str, ...]:
         """The consumer groups, by the last word of their names; empty where nobody consumes."""
         return tuple(f"g{index}" for index in range(getattr(self, "groups", 0)))

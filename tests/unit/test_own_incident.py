@@ -14,7 +14,10 @@ import mqlab.incident
 import scenarios
 from harness.errors import EXIT_OK, EXIT_USAGE, ConfigurationError, UsageError
 from harness.load.sessions import SESSIONS
+from harness.model.cells import Parameters
+from harness.model.cluster import Topology
 from harness.model.faults import FAULTS
+from harness.model.loads import LoadValue, OpenLoopSends
 from harness.model.scenario import Scenario
 from harness.model.verdicts import Reason, VerdictKind
 from harness.paths import PACKAGES
@@ -41,6 +44,31 @@ def _written(folder: Path, text: str) -> Path:
     path = folder / "my_incident.py"
     path.write_text(text, "utf-8")
     return path
+
+
+class OurSends(OpenLoopSends):
+    """A load of one's own that is sent as the lab's."""
+
+
+class NoLoad(LoadValue):
+    """A load that nothing sends."""
+
+    def messages_hz(self, topology: Topology, params: Parameters) -> float:
+        """None."""
+        return 0.0
+
+
+def test_a_load_that_is_derived_from_one_of_the_labs_is_sent_and_measured_as_that_is(own: Scenario) -> None:
+    arms = tuple(dataclasses.replace(arm, load=OurSends()) for arm in own.arms)
+    derived = dataclasses.replace(own, arms=arms)
+    assert list(mistakes(derived)) == list(mistakes(own)) == []
+    assert SESSIONS[arms[0].load.kind] is SESSIONS[OpenLoopSends]
+
+
+def test_a_load_that_is_derived_from_none_is_a_mistake(own: Scenario) -> None:
+    arms = (dataclasses.replace(own.arms[0], load=NoLoad()), *own.arms[1:])
+    (one,) = mistakes(dataclasses.replace(own, arms=arms))
+    assert one.says == "load is a NoLoad and has to be a load such as OpenLoopSends()"
 
 
 # --- the template ---------------------------------------------------------------------------------------------------------
