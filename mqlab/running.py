@@ -7,7 +7,7 @@ import dataclasses
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ from rich.console import Console
 from analysis.analyst import Analyst
 from harness.backends.choose import Backend, choose_backend
 from harness.backends.class_archives import UP_S_MAX, have_archives, leave_archives
-from harness.errors import EXIT_OK, ConfigurationError, Interrupted
+from harness.errors import EXIT_FAILED, EXIT_OK, ConfigurationError, Interrupted
 from harness.host import facts
 from harness.leases.healing import clean
 from harness.leases.leases import Leases
@@ -33,7 +33,7 @@ from harness.run.display import Display, duration
 from harness.run.run_plan import run_plan
 from harness.rundir.files import require_space
 from harness.rundir.layout import new_run_id
-from harness.rundir.manifest import USER_SETTING, Manifest
+from harness.rundir.manifest import USER_SETTING, Manifest, TrialRecord
 from harness.rundir.reading import read_run_directory
 from harness.rundir.writing import RunWriter
 from harness.signals import cancelling
@@ -123,13 +123,20 @@ def carry_out(job: Job, options: argparse.Namespace, console: Console, judge: Ca
         _run(run, plan, backend, job, console)
         _run_further(run, backend, job, console)
         _tell_client_overrides(run, console)
-        code = judge(run.path)
+        code = judge(run.path) or code_of(read_run_directory(run.path).trials)
+        if code == EXIT_FAILED:
+            console.print("no trial came to its end: the report says why of each", highlight=False)
         if options.bundle:
             write_bundle(run.path, options.bundle)
             console.print(f"mqlab reproduce {options.bundle} replays it", markup=False, highlight=False, soft_wrap=True)
     console.print(f"finished in {duration(time.monotonic() - job.started)}", highlight=False)
     print_report(run.path, options)
     return code
+
+
+def code_of(trials: Sequence[TrialRecord]) -> int:
+    """The exit code of a run that was judged: one of which no trial came to its end has failed, whatever its report says."""
+    return EXIT_OK if any(one.status == "complete" for one in trials) else EXIT_FAILED
 
 
 def plan_of(request: Request) -> Plan:

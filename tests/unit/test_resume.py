@@ -11,12 +11,13 @@ import pytest
 
 import mqlab.resume
 import scenarios
-from harness.errors import EXIT_USAGE, ConfigurationError
+from harness.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, ConfigurationError
 from harness.host.facts import Commit, is_same_code, own_commit
 from harness.rundir.manifest import RESUMED, HostRecord, Manifest
 from harness.rundir.writing import RunWriter
 from mqlab.main import _parser, main
 from mqlab.resume import finished_trials, restore_options, rules_of
+from mqlab.running import code_of
 from tests.lib.records import make_closed_deployment, trial_record
 
 STALL = scenarios.find("append-stall")
@@ -143,3 +144,9 @@ def test_a_commit_that_changes_the_record_alone_is_the_same_code(
     assert not is_same_code("b" * 40, later), "a commit that is not here"
     (tmp_path / "code.py").write_text("changed")
     assert own_commit().dirty
+
+
+def test_a_run_of_which_no_trial_came_to_its_end_has_failed() -> None:
+    failed, complete = (trial_record("t", status=status) for status in ("failed", "complete"))
+    assert code_of((failed, complete)) == EXIT_OK
+    assert code_of((failed, failed)) == code_of(()) == EXIT_FAILED
