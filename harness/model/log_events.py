@@ -462,7 +462,7 @@ WORDINGS: tuple[Wording, ...] = (
     Wording(event=Logged.ACL_KEY_ON, words="aclEnable=true", by=f"{_ROCKETMQ}.common.BrokerConfig", written="aclEnable"),
     # org.apache.rocketmq.acl.plain, which 4.6.0 to 5.2.0 have, and 5.3.3 and 5.5.0 do not.
     _all(Logged.ACL_READ, "Broker plain acl conf data is", "PlainPermissionManager"),
-    # 5.x has it in an inner class.
+    # 5.3.3 and newer say nothing of it.
     Wording(
         event=Logged.CONNECTED, words="createChannel: connect remote host[", releases="4.x", shared=True,
         by=f"{_ROCKETMQ}.remoting.netty.NettyRemotingClient", fields=rf"host\[/?{_NAMED}\] success",

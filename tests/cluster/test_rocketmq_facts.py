@@ -64,10 +64,11 @@ LOGGED: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Words that the parsers of logs ask for, by the class that writes them, in each release."""
 
-_OF_5X = {Logged.SLAVE_LATE, Logged.OP_QUEUE_DELETED}
+_OF_4X = {Logged.SLOW_PUT, Logged.PULL_RESET, Logged.TIMER_THREW, Logged.REVIVE_OFFSET}
+_OF_5X = {Logged.SLAVE_LATE, Logged.OP_QUEUE_DELETED, Logged.CONNECTED}
 UNWRITTEN: dict[str, set[Logged]] = {
-    "4.6.0": {Logged.SLOW_PUT, Logged.PULL_RESET},
-    "4.9.7": {Logged.SLOW_PUT, Logged.PULL_RESET, Logged.SLAVE_LATE},
+    "4.6.0": _OF_4X,
+    "4.9.7": {*_OF_4X, Logged.SLAVE_LATE},
     "5.3.3": _OF_5X,
     "5.5.0": _OF_5X,
 }
