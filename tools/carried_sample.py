@@ -20,6 +20,7 @@ from typing import Any
 
 import scenarios
 from analysis.ledger.lines import decode_line, lines_text, ordered
+from analysis.report.document import load_findings
 from harness.faults.injections import USUAL_INJECTION, injections_of
 from harness.host.facts import host_of_plan
 from harness.model.findings import CarriedFinding, Finding, PartResult
@@ -124,8 +125,7 @@ def measured_in(runs: Iterable[Path]) -> dict[tuple[str, str, str], Finding]:
     """What runs found, by claim, release and injection; of several the one that decided, else the last."""
     found: dict[tuple[str, str, str], Finding] = {}
     for run in runs:
-        for document in json.loads((run / "ledger.json").read_text("utf-8"))["findings"]:
-            line = decode_line(Finding, document, str(run))
+        for line in load_findings(run).findings:
             key = (line.claim, line.release, line.injection)
             if key not in found or line.verdict is not VerdictKind.UNDECIDED:
                 found[key] = line

@@ -106,7 +106,7 @@ def test_an_interrupted_run_keeps_its_evidence_and_is_finished_by_resume(
     # A noisy trial is replaced by its repetition, whose name begins with the trial's.
     for planned in manifest["trials"]:
         assert "complete" in {status for trial, status in complete.items() if trial.startswith(planned)}, planned
-    for name in ("report.html", "ledger.json", "ledger.md", "junit.xml", "analysis/findings.json"):
+    for name in ("report.html", "ledger.md", "junit.xml", "analysis/findings.jsonl"):
         assert (run / name).stat().st_size > 0
 
     # One trial a cell decides little: that is said, and is not green where it is asked to be strict.
