@@ -23,6 +23,8 @@ _SPACE_ADVICE = "Make room and resume the run with --resume; what was recorded s
 def replace_file(path: Path, text: str) -> None:
     """Replace the file by ``text`` (UTF-8) as a whole, on the disk when this returns; its folder is made.
 
+    A byte of a name that is no UTF-8, which Python has as half a character, is written as JSON escapes it.
+
     Raises DiskFullError or LabError; the old file stays then.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -30,7 +32,7 @@ def replace_file(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         # One of an ended process of that number, or a link that somebody else left there, is not written to.
         draft.unlink(missing_ok=True)
-        with draft.open("x", encoding="utf-8", newline="\n") as file:
+        with draft.open("x", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

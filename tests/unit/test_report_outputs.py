@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import functools
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from rich.console import Console
 
 from analysis.ledger.agreement import beside_record
+from analysis.report.collect import write_json
 from analysis.report.document import ReportData
 from analysis.report.junit import junit_xml
 from analysis.report.terminal import summary_lines, summary_table, trials_told
@@ -272,10 +274,21 @@ def test_data_of_another_schema_leave_an_older_report_alone(
     assert page.read_bytes() == before
 
 
-def test_a_write_that_fails_leaves_the_old_file_whole(tmp_path: Path) -> None:
+def test_a_write_that_fails_leaves_the_old_file_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "file"
     replace_file(target, "old")
-    with pytest.raises(UnicodeEncodeError):
-        replace_file(target, "new \ud800")
+
+    def interrupted(_number: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("harness.rundir.files.os.fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        replace_file(target, "new")
     assert target.read_text(encoding="utf-8") == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_name_with_a_byte_that_is_no_utf_8_is_written_and_read_again(tmp_path: Path) -> None:
+    name = os.fsdecode("café.txt".encode("latin-1"))
+    write_json(tmp_path / "told.json", {"file": f"{name} is foreign"})
+    assert json.loads((tmp_path / "told.json").read_text("utf-8")) == {"file": f"{name} is foreign"}
