@@ -17,7 +17,7 @@ from analysis.report.upgrade_settings import SettingsChanged
 from analysis.verdicts.claims import sentence_with
 from analysis.verdicts.order import natural_key
 from harness.model.findings import Finding, PartResult
-from harness.model.log_events import WORDINGS
+from harness.model.log_events import WORDINGS, Wording
 from harness.model.measures import MEASURES, Better
 from harness.model.rules import Claim, Fold, Kind, Part, Role
 from harness.model.verdicts import VerdictKind
@@ -274,12 +274,13 @@ def words_changed(before: str, after: str) -> Iterator[WordsChanged]:
     """Kinds of events whose lines read differently in the two releases."""
     for event in dict.fromkeys(wording.event for wording in WORDINGS):
         old, new = (
-            tuple(one.words.strip() for one in WORDINGS if one.event is event and _is_of(one.releases, release))
+            tuple(one.words.strip() for one in WORDINGS if one.event is event and _is_of(one, release))
             for release in (before, after)
         )
         if old != new:
             yield WordsChanged(event=str(event), before=old, after=new)
 
 
-def _is_of(releases: str, release: str) -> bool:
-    return not releases or releases == f"{release.partition('.')[0]}.x"
+def _is_of(wording: Wording, release: str) -> bool:
+    family = f"{release.partition('.')[0]}.x"
+    return wording.releases in ("", family) and release not in wording.lacking

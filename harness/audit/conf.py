@@ -61,7 +61,8 @@ def judge_conf(conf: ConfFile, release: str) -> ConfJudged:
     misplaced = {one.key: one.text for one in judged.of(Fate.UNKNOWN)}
     busy_ms = float(settings.get(rocketmq.PAGE_CACHE_BUSY, rocketmq.PAGE_CACHE_BUSY_MS))
     has_pool = _has_pool(settings, release)
-    refuses = f"an append that holds the put lock for {busy_ms:,.0f} ms ({rocketmq.PAGE_CACHE_BUSY})"
+    held = f"holds the put lock for {busy_ms:,.0f} ms" if busy_ms > 0 else "is under way"
+    refuses = f"an append that {held} ({rocketmq.PAGE_CACHE_BUSY})"
     if has_pool:
         refuses += f", or a transient store pool whose {_pool_size(settings)} buffers are all in use"
     broker = BrokerReading(
@@ -159,12 +160,12 @@ def _busy(settings: Mapping[str, str], busy_ms: float, where: str) -> Iterator[A
             "brokerFastFailureEnable is off: sends wait in the queue for as long as the stall lasts, and time out at their clients",
             "Turn it on, so that a client can try another broker.",
         )
-    elif wait_ms >= busy_ms:
+    elif wait_ms >= busy_ms > 0:
         yield _warning(
             "wait-over-busy",
             where,
-            f"{rocketmq.SEND_WAIT} {wait_ms:,.0f} has no effect beyond {busy_ms:,.0f} ms: the page cache counts as busy by then, "
-            "and queued sends are refused for that",
+            f"{rocketmq.SEND_WAIT} {wait_ms:,.0f} has no effect beyond {busy_ms:,.0f} ms of one slow append: the page cache counts "
+            "as busy by then, and queued sends are refused for that",
             f"mqlab tune --rate HZ --stall MS,... --wait {wait_ms:g} says what each value costs at your load.",
         )
 

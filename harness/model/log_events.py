@@ -195,6 +195,8 @@ class Wording:
     written: str = ""
     shared: bool = False
     between: bool = False
+    lacking: tuple[str, ...] = ()
+    """Measured releases of ``releases`` whose classes have no such words."""
 
 
 def _4x(event: Logged, words: str, by: str, fields: str = "") -> Wording:
@@ -229,7 +231,7 @@ WORDINGS: tuple[Wording, ...] = (
     # A synchronous master's, after syncFlushTimeout.
     Wording(
         event=Logged.SLAVE_LATE, words="do sync transfer other node, wait return, but failed, topic: ", releases="4.x",
-        between=True, by=f"{_ROCKETMQ}.store.CommitLog", fields=r"topic: (?P<topic>\S+)",
+        lacking=("4.9.7",), between=True, by=f"{_ROCKETMQ}.store.CommitLog", fields=r"topic: (?P<topic>\S+)",
     ),
     # A line of a stack trace: by its method's name, which is putMessage in 4.6.0 and asyncPutMessage since.
     Wording(
@@ -337,6 +339,7 @@ WORDINGS: tuple[Wording, ...] = (
     # 4.4.0 and older.
     Wording(
         event=Logged.REGISTERED, words="register broker to name server ", by=_OUTER, releases="4.x", between=True,
+        lacking=("4.6.0", "4.9.7"),
         fields=r"name server (?P<address>\S+) OK",
     ),
     _5x(
@@ -393,6 +396,7 @@ WORDINGS: tuple[Wording, ...] = (
     # Above those of 4.9.4 and 4.9.7 as well. 4.3.0 to 4.9.2, without the address.
     Wording(
         event=Logged.NO_TIME_LEFT, words="RemotingTimeoutException: invokeSync call timeout", releases="4.x", between=True,
+        lacking=("4.9.7",),
         by=f"{_ROCKETMQ}.remoting.netty.NettyRemotingClient", written="invokeSync call timeout",
         fields=r"invokeSync call (?P<unnamed>timeout)",
     ),

@@ -113,6 +113,13 @@ def test_words_are_those_of_the_releases_that_write_them() -> None:
             assert told <= of if wording.shared else told == of, wording
 
 
+def test_a_measured_release_lacks_words_of_its_family_where_that_is_told() -> None:
+    for wording in WORDINGS:
+        if wording.releases and wording.by.startswith("org.apache.rocketmq.") and wording.between:
+            of_family = {release for release in recorded_releases() if release[0] == wording.releases[0]}
+            assert {release for release in of_family if not writes(release, wording)} == set(wording.lacking), wording
+
+
 @pytest.mark.parametrize("release", recorded_releases())
 def test_default_times_are_those_that_a_new_configuration_has(release: str) -> None:
     of_broker = method_of(release, f"{COMMON}.BrokerConfig", "<init>").numbers
