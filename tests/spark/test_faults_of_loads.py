@@ -143,7 +143,7 @@ def test_refusals_of_a_stall_stand_beside_what_the_model_predicts(spark: SparkSe
     score = json.loads((tmp_path / "run" / "model.json").read_text())
     assert (score["cells"], score["within"]) == (1, 1)
     # The stall begins 3.5 s after the first send, and its first refusal comes 205 ms later: the plot has nothing of it before.
-    (series,) = json.loads((tmp_path / "run" / "analysis" / "report_data.json").read_text())["series"]
+    (series,) = json.loads((tmp_path / "run" / "analysis" / "page.json").read_text())["series"]
     first = {
         name: next(t for t, count in zip(series["t_s"], series[name], strict=True) if count)
         for name in ("sent", "failed")
