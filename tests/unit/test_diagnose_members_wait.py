@@ -122,7 +122,7 @@ def test_without_the_lines_of_before_it_is_less_sure(tmp_path: Path) -> None:
     assert _in_broker_log(tmp_path, *lines) == [(FORGETS, "possible", ("billing",))]
     assert found_in(tmp_path)[0].against == ("no line here says that this broker had run before",)
     (tmp_path / "store.log").write_text(_broker("50:02", "INFO", "last shutdown abnormally"))
-    assert _in_broker_log(tmp_path, *lines) == [(FORGETS, "likely", ("billing",))]
+    assert _in_broker_log(tmp_path, *lines) == [("broker-gone", "likely", ()), (FORGETS, "likely", ("billing",))]
 
 
 def test_a_group_that_begins_at_a_broker_that_may_be_new_waits_longer_on_a_busy_host(tmp_path: Path) -> None:
