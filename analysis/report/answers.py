@@ -39,13 +39,14 @@ class AnswerRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
-    """What is told of a claim on the releases that it is so on."""
+class ClaimOnReleases:
+    """What a claim has come to, on the releases on which it is so; ``known_by`` says how a short run stands to the record."""
 
     claim: str
     status: str
     says: str
     releases: tuple[str, ...]
+    known_by: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +60,8 @@ class IncidentAnswer:
     rows: tuple[AnswerRow, ...]
     recorded: str
     """How many deployments the recorded medians are of, in words; empty where there are none."""
-    surprises: tuple[Told, ...]
-    refuted: tuple[Told, ...]
+    surprises: tuple[ClaimOnReleases, ...]
+    refuted: tuple[ClaimOnReleases, ...]
     more_refuted: int
     advice: str
     commands: tuple[str, ...]
@@ -111,17 +112,18 @@ def _answer(name: str, shown: Shown, data: ReportData, record: Sequence[Finding]
     )
 
 
-def _by_claim(findings: Iterable[Finding], says: Mapping[str, str]) -> list[Told]:
+def _by_claim(findings: Iterable[Finding], says: Mapping[str, str]) -> list[ClaimOnReleases]:
     """One for each claim and status; without the claim's own words the finding's are told."""
     found: dict[tuple[str, str], list[Finding]] = {}
     for one in findings:
         found.setdefault((one.claim, one.status), []).append(one)
     return [
-        Told(
+        ClaimOnReleases(
             claim=claim,
             status=status,
             says=says.get(claim, of[0].summary),
             releases=tuple(dict.fromkeys(one.release for one in of)),
+            known_by="; ".join(dict.fromkeys(one.reason for one in of if one.reason)),
         )
         for (claim, status), of in found.items()
     ]

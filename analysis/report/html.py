@@ -106,6 +106,7 @@ def render(data: ReportData, record: Sequence[Finding] = ()) -> str:
     """The whole page as text. The same data give the same bytes. A short run is compared with the ``record``."""
     manifest = data.manifest
     is_short = manifest.budget == "quick"
+    settled_here = tally(data.findings)
     compared = agreements(tried(data.findings), record) if is_short else []
     if is_short:
         data = dataclasses.replace(
@@ -124,7 +125,7 @@ def render(data: ReportData, record: Sequence[Finding] = ()) -> str:
         .get_template(TEMPLATE)
         .render(
             manifest=manifest,
-            tally=tally(data.findings),
+            tally=settled_here,
             answers=shown,
             pictured={one.name for one in shown} if len(shown) <= PICTURES_MAX else set(),
             counted=counted(data),

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from analysis.verdicts.claims import judge
 from analysis.verdicts.tries import Tries
-from harness.model.findings import PartResult
 from harness.model.rules import Claim
 from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
@@ -42,11 +41,6 @@ def verdict(claim: Claim, history: History) -> tuple[VerdictKind, str]:
     """The claim's, with its reason."""
     found = judge(claim, tries_in(history))
     return found.verdict, found.reason
-
-
-def part(claim: Claim, name: str, history: History) -> PartResult:
-    """What is made of one part."""
-    return next(one for one in judge(claim, tries_in(history)).parts if one.name == name)
 
 
 def said(claim: Claim, history: History) -> str:
