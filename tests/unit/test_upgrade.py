@@ -343,12 +343,16 @@ def test_the_page_has_what_the_terminal_has() -> None:
 # --- words and settings ---------------------------------------------------------------------------------------------------
 
 
-def test_the_words_of_logs_differ_between_4x_and_5x_alone() -> None:
+def test_the_words_of_logs_that_differ_are_those_of_the_two_releases_classes() -> None:
     words = {one.event: one for one in words_changed("4.9.7", "5.5.0")}
     assert words["lock held by another client"].before == ("message queue locked by other client",)
     assert words["slow put"].before == ()
     assert "slow append" not in words
-    assert not list(words_changed("4.6.0", "4.9.7"))
+    # Within 4.x it is two: classes of 4.9.7 hold neither a slave's late copy nor a client that has no time left.
+    gone = {one.event: set(one.before) - set(one.after) for one in words_changed("4.6.0", "4.9.7")}
+    assert set(gone) == {"slave had not copied in time", "request without time for an answer"}
+    assert all(gone.values())
+    assert not list(words_changed("5.4.0", "5.5.0"))
 
 
 OLD = {"a": "1", "b": "2", "gone": "4", "untold": "?", "set": "1", "old": "1"}
