@@ -11,6 +11,7 @@ from analysis.verdicts.sides import typical
 from analysis.verdicts.sweep import (
     CHANGE,
     KEEP,
+    UNDECIDED,
     Choice,
     Rounds,
     choices,
@@ -54,8 +55,10 @@ class Curve:
 
     @property
     def label(self) -> str:
-        """The measure's name, with what tells it from its other variants."""
-        return f"{self.measure} ({self.variant})" if self.variant else self.measure
+        """What the measure says of itself, with what tells it from its other variants."""
+        says = MEASURES[self.measure].says.removesuffix(".").removesuffix(", by keyword")
+        variant = self.variant.removeprefix("keyword ")
+        return f"{says} ({variant})" if variant and variant != "any" else says
 
     def mark(self, arm: str) -> Mark | None:
         """That of a point; None where nothing of it was measured."""
@@ -165,7 +168,7 @@ def _recommended(
         for key, side in sides.items()
         if side
     ]
-    gain = f"{goal.label} {_text(goal, choice.arm)} instead of {_text(goal, choice.now)}"
+    gain = f"{goal.label}: {_text(goal, choice.arm)} instead of {_text(goal, choice.now)}"
     return Recommended(choice=choice, gain=gain, prices=tuple(sorted(prices, key=lambda one: not one.is_more)))
 
 
@@ -174,57 +177,119 @@ def _text(curve: Curve, arm: str) -> str:
     return mark.text(curve.unit) if mark is not None else MISSING
 
 
-# --- in lines -------------------------------------------------------------------------------------------------------------
+# --- in words -------------------------------------------------------------------------------------------------------------
 
 
-def lines(result: SweepResult) -> Iterator[str]:
-    """A table of the goal for each release and load, what is recommended with its reason, and what that costs."""
+@dataclass(frozen=True, kw_only=True)
+class AnsweredPoint:
+    """One value that was tried: the goal measured and predicted (empty where it was not), and what is said of the value."""
+
+    settings: str
+    measured: str
+    predicted: str
+    role: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepAnswer:
+    """What a person is told of one load on one release: what to set, what it brings and costs, and how sure that is.
+
+    ``notes`` are what it costs, what does harm, and which values were not told apart.
+    """
+
+    where: str
+    headline: str
+    goal: str
+    points: tuple[AnsweredPoint, ...]
+    gain: str
+    why: str
+    notes: tuple[str, ...]
+    sure: str
+    do: tuple[str, ...]
+    """What to change and where, as it is typed; empty where nothing is to be changed."""
+
+
+def answers(result: SweepResult) -> Iterator[SweepAnswer]:
+    """One of each release and load, in the sweep's order."""
     points = {point.arm: point for point in result.sweep.points}
     for found in result.releases:
         for one, of_load in zip(found.recommended, result.sweep.by_load(), strict=True):
-            yield from map(printable, _of_load(found, one, of_load, points, result))
+            yield _answer(found, one, of_load, points, result)
 
 
-def _of_load(
+def lines(result: SweepResult) -> Iterator[str]:
+    """The answers for the terminal."""
+    for one in answers(result):
+        yield from map(printable, _lines(one))
+
+
+def _lines(one: SweepAnswer) -> Iterator[str]:
+    yield f"{one.where}: {one.headline}"
+    if one.gain:
+        yield f"  {one.gain}"
+    yield f"  {one.goal}, the less the better:"
+    widths = [max(len(getattr(point, name)) for point in one.points) for name in ("settings", "measured")]
+    for point in one.points:
+        model = f"  predicted {point.predicted:>6}" if point.predicted else ""
+        role = f"  ({point.role})" if point.role else ""
+        yield f"    {point.settings:<{widths[0]}}  {point.measured:<{widths[1]}}{model}{role}".rstrip()
+    yield f"  why: {one.why}"
+    yield from (f"  {note}" for note in one.notes)
+    yield from (f"  -> {place}" for place in one.do)
+    yield f"  {one.sure}"
+
+
+def _answer(
     found: OfRelease, one: Recommended, of_load: Sequence[Point], points: Mapping[str, Point], result: SweepResult
-) -> Iterator[str]:
+) -> SweepAnswer:
     goal, choice = found.curves[0], one.choice
-    load = f", {words_of(choice.load)}" if choice.load else ""
-    yield f"{result.sweep.incident} on {found.release}{load}: {goal.label}, the less the better"
-    rows = [(_name(point), _text(goal, point.arm), goal.mark(point.arm), _role(point, choice)) for point in of_load]
-    width, texts = max(len(row[0]) for row in rows), max(len(row[1]) for row in rows)
-    for name, text, mark, role in rows:
-        model = "" if mark is None or mark.predicted is None else f"  predicted {number(mark.predicted):>6}"
-        yield f"  {name:<{width}}  {text:<{texts}}{model}{role}".rstrip()
-    yield from _said(one, points, choice)
-    at_most = f", of {result.deployments_max} at most" if choice.rounds < result.deployments_max else ""
-    yield f"  {choice.rounds} deployments of each point{at_most}"
-
-
-def _name(point: Point) -> str:
-    return words_of(point.settings) or words_of(point.load)
-
-
-def _role(point: Point, choice: Choice) -> str:
-    marks = [*(["now"] if point.settings and point.arm == choice.now else [])]
-    marks += ["recommended"] if choice.kind == CHANGE and point.arm == choice.arm else []
-    marks += [f"not recommended: more {', '.join(choice.harmful[point.arm])}"] if point.arm in choice.harmful else []
-    return f"  ({', '.join(marks)})" if marks else ""
-
-
-def _said(one: Recommended, points: Mapping[str, Point], choice: Choice) -> Iterator[str]:
     there = points[choice.now].settings
-    if choice.kind == CHANGE:
-        changed = {key: value for key, value in points[choice.arm].settings.items() if there[key] != value}
-        yield f"  set {words_of(changed)} (now {', '.join(there[key] for key in changed)}): {choice.reason}"
-        yield f"    {one.gain}"
-        for price in one.prices:
-            yield f"    {'more' if price.is_more else 'less'}: {price.label} {price.chosen} instead of {price.now}"
-        if not one.prices:
-            yield "    no other measure differs, as far as these deployments tell"
+    chosen = points[choice.arm].settings if choice.kind == CHANGE else {}
+    changed = {key: value for key, value in chosen.items() if there[key] != value}
+    if changed:
+        headline = f"set {words_of(changed)} (now {', '.join(there[key] for key in changed)})"
+        notes = [
+            f"{'more' if price.is_more else 'less'}: {price.label}: {price.chosen} instead of {price.now}"
+            for price in one.prices
+        ] or ["no other measure differs, as far as these clusters tell"]
     elif choice.kind == KEEP:
-        yield f"  stay with {words_of(there)}: {choice.reason}"
+        headline, notes = f"stay with {words_of(there)}", []
     else:
-        yield f"  {choice.kind}: {choice.reason}"
-        if len(choice.still_in) > 1:
-            yield f"    not told apart: {'; '.join(words_of(points[arm].settings) for arm in choice.still_in)}"
+        headline = "not settled" if choice.kind == UNDECIDED else choice.kind
+        alike = "; ".join(words_of(points[arm].settings) for arm in choice.still_in)
+        notes = [f"not told apart: {alike}"] if len(choice.still_in) > 1 else []
+    for arm, measures in choice.harmful.items():
+        harms = (MEASURES[measure].says.removesuffix(".") for measure in measures)
+        notes.append(f"{words_of(points[arm].settings)} does harm, as this grows: {'; '.join(harms)}")
+    at_most = f", of {result.deployments_max} at most" if choice.rounds < result.deployments_max else ""
+    return SweepAnswer(
+        where=f"{result.sweep.incident} on {found.release}{f', {words_of(choice.load)}' if choice.load else ''}",
+        headline=headline,
+        goal=goal.label,
+        points=tuple(_answered(point, goal, choice) for point in of_load),
+        gain=one.gain,
+        why=choice.reason,
+        notes=tuple(notes),
+        sure=f"{choice.rounds} clusters of each value{at_most}",
+        do=tuple(_typed(key, value) for key, value in changed.items()),
+    )
+
+
+def _answered(point: Point, goal: Curve, choice: Choice) -> AnsweredPoint:
+    mark = goal.mark(point.arm)
+    roles = ["now"] if point.settings and point.arm == choice.now else []
+    roles += ["recommended"] if choice.kind == CHANGE and point.arm == choice.arm else []
+    roles += ["not recommended"] if point.arm in choice.harmful else []
+    return AnsweredPoint(
+        settings=words_of(point.settings) or words_of(point.load),
+        measured=_text(goal, point.arm),
+        predicted="" if mark is None or mark.predicted is None else number(mark.predicted),
+        role="; ".join(roles),
+    )
+
+
+def _typed(key: str, value: str) -> str:
+    where, _, name = key.partition(".")
+    if where == "broker-jvm":
+        return f"-D{name}={value} on the broker's command line"
+    return f"{name}={value} in {'broker.conf' if where == 'broker' else 'your ' + where}"

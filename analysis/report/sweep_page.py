@@ -12,10 +12,9 @@ from markupsafe import Markup
 
 from analysis.report.document import PAGE_DATA, Table, load_report_data
 from analysis.report.html import asset, environment
-from analysis.report.sweep import Curve, SweepResult, lines
+from analysis.report.sweep import Curve, SweepAnswer, SweepResult, answers
 from analysis.verdicts.numbers import number, quantity
 from analysis.verdicts.sweep import CHANGE
-from harness.model.measures import MEASURES
 from harness.model.sweep import Point, words_of
 from harness.rundir.files import replace_file, write_json
 
@@ -54,7 +53,6 @@ class Drawing:
     """One curve, ready to be drawn."""
 
     title: str
-    says: str
     axis: str
     ticks: tuple[tuple[float, str], ...]
     top: str
@@ -69,13 +67,22 @@ def page(result: SweepResult) -> str:
         environment()
         .get_template("sweep.html.j2")
         .render(
-            title=f"Sweep of {result.sweep.incident}",
+            title=f"Which value for {result.sweep.incident}?",
             style=Markup(asset("style.css")),  # our own file, not data
-            said="\n".join(lines(result)),
+            answers=list(_answered(result)),
             releases=[(one.release, tuple(drawings(result, one.release))) for one in result.releases],
             size=(WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM),
         )
     )
+
+
+def _answered(result: SweepResult) -> Iterator[tuple[SweepAnswer, Drawing | None]]:
+    """Each answer with the drawing of its goal, where anything of it was measured."""
+    loads = len(result.sweep.by_load())
+    for place, one in enumerate(answers(result)):
+        release = result.releases[place // loads]
+        first = next(drawings(result, release.release), None) if release.curves[0].marks else None
+        yield one, first if place % loads == 0 else None
 
 
 def table(result: SweepResult) -> Table:
@@ -149,7 +156,6 @@ def _drawing(curve: Curve, points: Sequence[Point], now: set[str], chosen: set[s
     named = {point.arm: _words(point) for point in points}
     return Drawing(
         title=curve.label,
-        says=MEASURES[curve.measure].says,
         axis=axis.rpartition(".")[2],
         ticks=tuple((round(across[value], 1), value) for value in values),
         top=quantity(most, curve.unit, short=True),

@@ -205,12 +205,14 @@ def _choice(points: Sequence[Point], found: Rounds, harms: Harms, sweep: Sweep) 
         )  # fmt: skip
 
     if count == 1:
-        return said(NOTHING, now, "a load is no setting: what it gives is shown, and nothing is recommended")
+        return said(NOTHING, now, "a load is not a setting: its curve is shown, and nothing is recommended")
     if chosen == now:
         harmless = " and does no harm" if harmful else ""
-        return said(KEEP, now, f"no other value gives less by more than {_percent(sweep)} of what it gives{harmless}")
+        return said(
+            KEEP, now, f"no other value gives less by more than {_percent(sweep)} of what this one gives{harmless}"
+        )
     if chosen:
-        return said(CHANGE, chosen, "it gives less, and of the values that no other one betters it is the least change")
+        return said(CHANGE, chosen, "no value gives less, and of those that give as little it is the least change")
     return said(UNDECIDED, "", _why(rounds, count, open_pairs, still_in))
 
 
@@ -223,10 +225,10 @@ def _why(rounds: int, points: int, open_pairs: Sequence[Compared], still_in: Seq
     if not rounds:
         return "nothing of it was measured in this arm"
     if rounds < least:
-        return f"too few deployments: {rounds} of each point, and {points} points take {least}"
+        return f"too few clusters: {rounds} of each value, and {points} values take {least}"
     if sum(one.line for one in open_pairs) > sum(min(one.worse, one.not_worse) for one in open_pairs):
         return "the host's hiccups are as long as what was to be told apart; try a quieter machine or a wider --margin"
-    return "the deployments differ from each other by as much as the points do"
+    return "the clusters differ from each other by as much as the values do"
 
 
 def told_apart(one: str, other: str, found: Rounds, margin: float) -> int:
