@@ -107,9 +107,9 @@ def upgrade(options: argparse.Namespace, console: Console) -> int:
         ),
         known=known,
     )
-    if options.page:
-        write_new(options.page, page(found))
     shown = screen(found, ledger, claims)
+    if options.page:
+        write_new(options.page, page(found, shown, str(options.broker_conf or "")))
     if options.json:
         print_json({**dataclasses.asdict(found), "screen": dataclasses.asdict(shown)})
     elif options.all:

@@ -19,7 +19,7 @@ PREPARED_MAX = 10
 OTHERS_MAX = 6
 WATCHED_MAX = 2
 
-_LEADS_TO = "-> "
+LEADS_TO = "-> "
 _COUNT = re.compile(r"^in (none|all|\d+) (?:of )?(\d+)")
 _NUMBER = re.compile(r"[\d.,]*")
 _MEASURED = re.compile(r" \(.*")
@@ -209,20 +209,23 @@ def alarms(found: Upgrade, shown: Screen) -> list[Entry]:
 
 def screen_lines(found: Upgrade, shown: Screen, conf_name: str = "") -> list[str]:
     """At most ``LINES_MAX`` of them; what is left out is counted."""
+    return [head(found, shown, conf_name), *(line for one, most in fitting(found, shown) for line in one.lines(most))]
+
+
+def fitting(found: Upgrade, shown: Screen) -> list[tuple[Heading, int]]:
+    """Each heading with the number of its entries that fit one screen."""
     told = headings(found, shown)
-    most = [one.most for one in told]
+    most = [min(one.most, len(one.entries)) for one in told]
     while True:
-        said = [_head(found, shown, conf_name)]
-        for one, count in zip(told, most, strict=True):
-            said += one.lines(count)
-        if len(said) <= LINES_MAX or max(most[1:]) == 1:
-            return said
+        lines = 1 + sum(len(one.lines(count)) for one, count in zip(told, most, strict=True))
+        if lines <= LINES_MAX or max(most[1:]) == 1:
+            return list(zip(told, most, strict=True))
         # What gives way last is what is to be prepared.
-        fullest = max(range(1, len(told)), key=lambda number: min(most[number], len(told[number].entries)))
-        most[fullest] = min(most[fullest], len(told[fullest].entries)) - 1
+        most[max(range(1, len(told)), key=lambda number: most[number])] -= 1
 
 
-def _head(found: Upgrade, shown: Screen, conf_name: str) -> str:
+def head(found: Upgrade, shown: Screen, conf_name: str) -> str:
+    """The first line: which upgrade, with which file, and how much of it is known."""
     clients = (
         "" if (found.client_before, found.client_after) == (found.before, found.after)
         else f", clients {found.client_before} -> {found.client_after}"
@@ -244,13 +247,13 @@ def _cited(point: Point) -> str:
 
 
 def _told(point: Point) -> Entry:
-    return [point.says + _cited(point), *(f"{_LEADS_TO}{one}" for one in point.do)]
+    return [point.says + _cited(point), *(f"{LEADS_TO}{one}" for one in point.do)]
 
 
 def _of_file(found: Upgrade) -> Iterator[Entry]:
     conf = found.settings.conf
     for says, advice in conf.comes if conf else ():
-        yield [f"YOUR FILE  {says}", f"{_LEADS_TO}{advice}"]
+        yield [f"YOUR FILE  {says}", f"{LEADS_TO}{advice}"]
 
 
 def _words(found: Upgrade) -> Iterator[Entry]:
@@ -270,9 +273,9 @@ def _codes(found: Upgrade) -> Iterator[Entry]:
 def _file(found: Upgrade) -> list[Entry]:
     settings, conf = found.settings, found.settings.conf
     told = [
-        [f"{key.at}: {key.says}", *(f"{_LEADS_TO}{one}" for one in key.details)] for key in (conf.keys if conf else ())
+        [f"{key.at}: {key.says}", *(f"{LEADS_TO}{one}" for one in key.details)] for key in (conf.keys if conf else ())
     ]
-    told += [[f"{says}", f"{_LEADS_TO}{advice}"] for says, advice in (*conf.oddities, *conf.stays)] if conf else []
+    told += [[f"{says}", f"{LEADS_TO}{advice}"] for says, advice in (*conf.oddities, *conf.stays)] if conf else []
     changed = [f"{one.name} {one.before} -> {one.after}" for one in settings.broker if one.yours is None]
     if changed:
         told.append([f"other defaults: {', '.join(changed)}"])
@@ -306,14 +309,14 @@ def _unknown(found: Upgrade, shown: Screen) -> list[Entry]:
         told.append([
             f"{one.release} is not recorded: findings are carried over where the code is the same ({donors}), "
             f"{len(one.unknown)} are unknown",
-            f"{_LEADS_TO}{one.command}  # about {one.minutes} min",
+            f"{LEADS_TO}{one.command}  # about {one.minutes} min",
         ])  # fmt: skip
     if count:
         releases = ",".join(dict.fromkeys((found.before, found.after)))
         told.append([
             f"{count} findings of {len(found.undecided)} incidents are not settled on one of the two: "
             f"{', '.join(list(found.undecided)[:4])}, ...",
-            f"{_LEADS_TO}mqlab verify INCIDENT --release {releases} --plan  # says the minutes; without --plan it measures",
+            f"{LEADS_TO}mqlab verify INCIDENT --release {releases} --plan  # says the minutes; without --plan it measures",
         ])  # fmt: skip
     if shown.differ:
         told.append([f"{len(shown.differ)} differences that are neither better nor worse by themselves: --all"])

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-import jinja2
+from markupsafe import Markup
 
+from analysis.report.html import asset, environment
 from analysis.report.upgrade import BETTER, CHANCE, OTHER, SIGN, TRADE, WORSE, Upgrade
+from analysis.report.upgrade_screen import LEADS_TO, Screen, fitting, head
 from analysis.report.upgrade_settings import DefaultChanged, SettingsChanged
-
-TEMPLATES = Path(__file__).with_name("templates")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,13 +78,20 @@ def lines(found: Upgrade) -> list[str]:
     return said
 
 
-def page(found: Upgrade) -> str:
-    """The same as one HTML file."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True
+def page(found: Upgrade, shown: Screen, conf_name: str = "") -> str:
+    """The screen as one HTML file, and folded below it each claim with its figures."""
+    return (
+        environment()
+        .get_template("upgrade.html.j2")
+        .render(
+            title=title(found),
+            head=head(found, shown, conf_name),
+            headings=fitting(found, shown),
+            leads_to=LEADS_TO,
+            sections=sections(found),
+            style=Markup(asset("style.css")),  # our own file, not data
+        )
     )
-    style = (TEMPLATES / "style.css").read_text("utf-8")
-    return environment.get_template("upgrade.html.j2").render(title=title(found), sections=sections(found), style=style)
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------------

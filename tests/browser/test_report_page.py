@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.lib.looks import TOO_PALE, WIDER_THAN_THE_WINDOW
 from tests.lib.samples import sample
 
 pytestmark = pytest.mark.browser
@@ -55,10 +56,7 @@ def test_nothing_is_wider_than_the_window(
     tab.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     assert tab.evaluate("window.innerWidth") == width
-    wide = """[...document.querySelectorAll('main *')].filter((one) =>
-        !one.closest('.scroll, .plot, pre, svg') && one.getBoundingClientRect().right > innerWidth + 1)
-        .map((one) => one.tagName + '.' + one.className)"""
-    assert tab.evaluate(wide) == []
+    assert tab.evaluate(WIDER_THAN_THE_WINDOW) == []
 
 
 def test_a_release_can_be_chosen_and_its_panels_are_drawn_anew(
@@ -149,24 +147,10 @@ def test_the_keyboard_comes_first_to_the_skip_link_and_it_shows(
 
 
 def test_text_stands_out_from_its_ground_in_light_and_dark(tab: Any, page_of: PageOf, document: dict[str, Any]) -> None:
-    contrast = """(() => {
-      const light = (c) => { const [r, g, b] = c.match(/[\\d.]+/g).slice(0, 3).map(Number).map((v) => v / 255)
-        .map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126*r + 0.7152*g + 0.0722*b; };
-      const ground = (one) => { for (; one; one = one.parentElement) { const c = getComputedStyle(one).backgroundColor;
-        if (!/, 0\\)$/.test(c) && c !== 'transparent') return c; } return 'rgb(255, 255, 255)'; };
-      const bad = [];
-      for (const one of document.querySelectorAll('p, dt, dd, td, th, li, small, .chip, h1, h2, h3, blockquote, a')) {
-        if (one.closest('svg, .plot') || !one.textContent.trim() || one.closest('.heat td')) continue;
-        const [a, b] = [light(getComputedStyle(one).color), light(ground(one))];
-        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-        if (ratio < 4.5) bad.push([one.tagName, one.className, ratio.toFixed(2)].join(' '));
-      }
-      return [...new Set(bad)];
-    })()"""
     page = page_of(document)
     for dark in (False, True):
         tab.open(page, dark=dark)
-        assert tab.evaluate(contrast) == []
+        assert tab.evaluate(TOO_PALE) == []
 
 
 def test_a_run_without_findings_renders_without_a_problem(tab: Any, page_of: PageOf, document: dict[str, Any]) -> None:

@@ -26,7 +26,7 @@ from analysis.report.upgrade import (
     upgrade,
     words_changed,
 )
-from analysis.report.upgrade_screen import LINES_MAX
+from analysis.report.upgrade_screen import LINES_MAX, screen
 from analysis.report.upgrade_settings import RENAMED, SettingsChanged, settings_changed
 from analysis.report.upgrade_words import lines, page
 from analysis.verdicts.kinds import judge_part
@@ -334,8 +334,15 @@ def test_what_is_carried_over_says_so_in_each_row_and_what_is_unknown_has_a_comm
 
 def test_the_page_has_what_the_terminal_has() -> None:
     found = upgrade(LEDGER, RULES, SettingsChanged(), "4.9.7", "5.5.0")
-    html = page(found)
-    for line in ("What gets better", "ORDER-01 it", "4.9.7: 60 s", "5.5.0: 20 s", "What has no decided cell"):
+    html = page(found, screen(found, LEDGER, RULES))
+    for line in (
+        "NOT KNOWN",
+        "What gets better",
+        "ORDER-01 it",
+        "4.9.7: 60 s",
+        "5.5.0: 20 s",
+        "What has no decided cell",
+    ):
         assert line in html
     assert "<script" not in html
 
