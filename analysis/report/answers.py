@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from analysis.report.document import ReportData
 from analysis.verdicts.numbers import parameter, quantity
 from analysis.verdicts.order import natural_key
-from analysis.verdicts.words import in_order, is_mismatch
+from analysis.verdicts.words import in_order, is_mismatch, left_open
 from harness.model.cells import ParameterValue
 from harness.model.findings import Finding
 from harness.model.scenario import Shown
@@ -123,7 +123,7 @@ def _by_claim(findings: Iterable[Finding], says: Mapping[str, str]) -> list[Clai
             status=status,
             says=says.get(claim, of[0].summary),
             releases=tuple(dict.fromkeys(one.release for one in of)),
-            known_by="; ".join(dict.fromkeys(one.reason for one in of if one.reason)),
+            known_by="; ".join(dict.fromkeys(words for one in of for words in (one.reason, left_open(one)) if words)),
         )
         for (claim, status), of in found.items()
     ]

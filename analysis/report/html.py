@@ -44,6 +44,7 @@ from analysis.verdicts.words import (
     Tally,
     in_order,
     is_mismatch,
+    left_open,
     listed,
     spoken,
     tally,
@@ -204,6 +205,7 @@ def environment() -> jinja2.Environment:
     made.globals.update(
         excerpt_length_max=EXCERPT_LENGTH_MAX,
         figure_json=_figure_json,
+        left_open=left_open,
         symbols=SYMBOLS,
         verdict_meanings=VERDICT_MEANINGS,
         tally_words=tally_words,

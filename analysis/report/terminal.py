@@ -16,6 +16,7 @@ from analysis.verdicts.words import (
     SYMBOLS,
     in_order,
     is_mismatch,
+    left_open,
     releases_of,
     tally,
     tally_words,
@@ -88,6 +89,8 @@ def _cell(finding: Finding) -> Text:
     cell = Text(f"{SYMBOLS[finding.verdict]} {finding.status}", style=STYLES[finding.verdict])
     if finding.reason:
         cell.append(f"\n{printable(finding.reason)}", style="dim")
+    if open_scopes := left_open(finding):
+        cell.append(f"\n{printable(open_scopes)}", style="dim")
     if beside := unlike(finding):
         cell.append(f"\n{beside}", style="bold" if is_mismatch(finding) else "dim")
     return cell

@@ -119,13 +119,18 @@ def unlike(finding: Judged) -> str:
 
 
 def verdict_words(finding: Finding) -> str:
-    """``confirmed``, ``refuted``, ``undecided (too noisy)``; ``refuted, expected confirmed`` where the two differ."""
+    """``confirmed``, ``undecided (too noisy)``; ``refuted, expected confirmed`` where the two differ, and what is left open."""
     words = finding.status
     if finding.reason:
         words += f" ({finding.reason})"
-    if beside := unlike(finding):
+    for beside in filter(None, (left_open(finding), unlike(finding))):
         words += f", {beside}"
     return words
+
+
+def left_open(finding: Finding) -> str:
+    """``not settled where synchronous (evidence damaged)`` of a claim that is refuted elsewhere; else empty."""
+    return f"not settled where {listed(finding.not_settled)}" if finding.not_settled else ""
 
 
 def tally(findings: Iterable[Finding]) -> Tally:

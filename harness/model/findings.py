@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from harness.model.cells import Parameters
-from harness.model.verdicts import VerdictKind, status_of
+from harness.model.verdicts import VerdictKind, scopes_not_settled, status_of
 
 FROM_RECORD, FROM_RUN, FROM_SUMMARY = "record", "run", "summary"
 
@@ -137,6 +137,11 @@ class Finding:
     def status(self) -> str:
         """The verdict, or that the claim holds in part."""
         return status_of(self.verdict, self.parts)
+
+    @property
+    def not_settled(self) -> tuple[str, ...]:
+        """The scopes that a refuted claim says nothing of, each with why: it may hold there."""
+        return scopes_not_settled(self.parts) if self.verdict is VerdictKind.REFUTED else ()
 
     def cell(self) -> tuple[str, str, str, str]:
         """Claim, release, backend and injection: what the finding stands for."""

@@ -28,6 +28,10 @@ class OfScope(Protocol):
         """The cell that it speaks of; empty where that is no other than the claim's."""
 
     @property
+    def reason(self) -> str:
+        """Why it is undecided."""
+
+    @property
     def role(self) -> str:
         """Of the claim, or a control."""
 
@@ -39,6 +43,19 @@ def scopes_that_hold(parts: Iterable[OfScope]) -> tuple[str, ...]:
         if part.scope and part.role != "control":
             found[part.scope] = found.get(part.scope, True) and part.verdict is VerdictKind.CONFIRMED
     return tuple(scope for scope, holds in found.items() if holds)
+
+
+def scopes_not_settled(parts: Iterable[OfScope]) -> tuple[str, ...]:
+    """The scopes that no part refutes and some part leaves undecided, each with why."""
+    found: dict[str, list[OfScope]] = {}
+    for part in parts:
+        if part.scope and part.role != "control":
+            found.setdefault(part.scope, []).append(part)
+    return tuple(
+        f"{scope} ({', '.join(dict.fromkeys(part.reason for part in of if part.verdict is VerdictKind.UNDECIDED))})"
+        for scope, of in found.items()
+        if {part.verdict for part in of} in ({VerdictKind.UNDECIDED}, {VerdictKind.UNDECIDED, VerdictKind.CONFIRMED})
+    )
 
 
 def status_of(verdict: VerdictKind, parts: Iterable[OfScope]) -> str:

@@ -6,8 +6,9 @@ import dataclasses
 
 import pytest
 
+from analysis.verdicts.words import verdict_words
 from harness.model.findings import PartResult
-from harness.model.verdicts import HOLDS_IN_PART, VerdictKind, scopes_that_hold, status_of
+from harness.model.verdicts import HOLDS_IN_PART, Reason, VerdictKind, scopes_not_settled, scopes_that_hold, status_of
 from mqlab.recorded import committed_ledger
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
@@ -52,3 +53,25 @@ def test_the_longer_wait_of_the_article_holds_for_the_stalls_that_it_is_advised_
     assert {line.status for line in decided} == {HOLDS_IN_PART}
     where = "It holds in these scopes: a stall of 250 ms; a stall of 450 ms; a stall of 700 ms."
     assert all(line.summary.endswith(where) for line in decided)
+
+
+def test_a_refuted_claim_says_which_scopes_it_leaves_open_and_why() -> None:
+    lost = dataclasses.replace(part(UNDECIDED, "one broker"), reason=str(Reason.DAMAGED))
+    parts = (
+        lost,
+        part(CONFIRMED, "one broker"),
+        part(REFUTED, "three"),
+        part(UNDECIDED, "three"),
+        part(CONFIRMED, "two"),
+    )
+    assert scopes_not_settled(parts) == ("one broker (evidence damaged)",)
+    line = next(line for line in committed_ledger() if line.verdict is REFUTED)
+    refuted = dataclasses.replace(line, parts=parts[:3], expected=REFUTED, reason="")
+    assert verdict_words(refuted) == "refuted, not settled where one broker (evidence damaged)"
+    assert verdict_words(dataclasses.replace(refuted, parts=parts[2:3])) == "refuted"
+    assert not dataclasses.replace(refuted, verdict=UNDECIDED).not_settled
+
+
+def test_ordered_sends_of_the_oldest_release_are_left_open_where_they_are_synchronous() -> None:
+    (found,) = (line for line in committed_ledger() if line.cell()[:3] == ("SENDS-05", "4.6.0", "local"))
+    assert (found.status, found.not_settled) == ("refuted", ("synchronous (unverified counterexample)",))
