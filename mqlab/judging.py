@@ -26,6 +26,7 @@ from harness.errors import (
     AnalysisError,
     ConfigurationError,
     ReleaseError,
+    RunDirectoryError,
     UsageError,
 )
 from harness.host.facts import own_commit
@@ -253,6 +254,16 @@ def analyze_run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _analyze(options: argparse.Namespace, console: Console, url: str = "") -> int:
+    try:
+        return _analyzed(options, console, url)
+    except RunDirectoryError as error:
+        if not (options.run / "report.html").is_file():
+            raise
+        said = f"{error}; the report.html there is of an earlier analysis, and says nothing of the run as it is now"
+        raise RunDirectoryError(said, advice=error.advice) from error
+
+
+def _analyzed(options: argparse.Namespace, console: Console, url: str = "") -> int:
     page = f"{url}/report.html" if url else ""
     if options.parts:
         join_histories(options.run, options.parts)

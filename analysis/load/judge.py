@@ -29,7 +29,7 @@ from analysis.load.faults import faults_of_load, never_made, properties_of
 from analysis.load.figures import figures_of
 from analysis.load.judged import JudgedLoad
 from analysis.load.page import series_of, write_page
-from analysis.load.properties import in_their_order, undecided
+from analysis.load.properties import SAYS, in_their_order, undecided
 from analysis.logs import gc
 from analysis.logs.tables import load_logs
 from analysis.report import html
@@ -101,8 +101,8 @@ def judge_load_in(spark: SparkSession, run: RunDirectory, reading: Reading | Non
         if not ending.is_reached:
             properties = cut_short(properties, inputs, facts, events, ending, faults)
         if run.damage_of(trial.trial):
-            # What the damaged file held may have spoken for or against each of them.
-            properties = [undecided(one.name, "the load's evidence is damaged") for one in properties]
+            # What the damaged file held may have spoken for or against each of them, and of faults that nothing tells of now.
+            properties = [undecided(name, "the load's evidence is damaged") for name in SAYS]
         judged = JudgedLoad(
             ending=ending,
             client=trial.client,

@@ -61,7 +61,12 @@ def _read(kind: type[T], path: Path) -> T:
     try:
         text = path.read_text("utf-8")
         document = _parsed(text, by_harness=path.name in _OF_THE_HARNESS)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise RunDirectoryError(f"{path} cannot be read: {error.strerror or error}", advice=BRING_AGAIN) from error
+    except json.JSONDecodeError as error:
+        where = f"it ends or breaks at line {error.lineno}, column {error.colno}"
+        raise RunDirectoryError(f"{path} is no whole JSON document: {where}", advice=BRING_AGAIN) from error
+    except ValueError as error:
         raise RunDirectoryError(f"{path} cannot be read: {error}", advice=BRING_AGAIN) from error
     if not isinstance(document, dict):
         raise RunDirectoryError(f"{path} holds no JSON object")

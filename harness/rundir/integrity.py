@@ -182,8 +182,9 @@ class Look:
             if name not in there:
                 self._found(file, "is missing", spoiled)
             elif (size := there[name].stat().st_size) != sealed.bytes:
-                how = "is cut" if size < sealed.bytes else "has grown"
-                self._found(file, f"{how}: it has {size:,} bytes, and had {sealed.bytes:,} when it was sealed", spoiled)
+                how = "it was cut" if size < sealed.bytes else "it has grown"
+                what = f"has {size:,} bytes, and had {sealed.bytes:,} when it was sealed: {how}, or it is another file"
+                self._found(file, what, spoiled)
             elif sealed.damage:
                 self._found(file, sealed.damage, spoiled)
         for name in sorted(there.keys() - files.keys()):

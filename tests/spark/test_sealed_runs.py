@@ -22,7 +22,7 @@ from analysis.load.judge import judge_load_in
 from analysis.load.judged import JudgedLoad
 from analysis.pipeline import analyze_in
 from harness.errors import RunDirectoryError
-from harness.model.verdicts import Reason, VerdictKind
+from harness.model.verdicts import HOLDS_IN_PART, Reason, VerdictKind
 from harness.rundir.reading import RunDirectory, read_run_directory
 from tests.lib.kept_findings import of_load, of_run, require_kept
 from tests.lib.mutations import KINDS, Mutable, Mutation
@@ -107,6 +107,7 @@ def test_no_verdict_comes_from_damage(
     whole, count = verdicts_of(observation.findings), MUTATIONS // len(INCIDENTS)
     decided = {name for name, (verdict, _) in whole.items() if verdict != VerdictKind.UNDECIDED}
     assert decided, "the run decides nothing, so that damage could change nothing"
+    in_part = {one.cell() for one in observation.findings if one.status == HOLDS_IN_PART}
     rng = random.Random(SEED)
     lost = 0
     before = count * NAMES.index(observation.path.name)
@@ -117,8 +118,16 @@ def test_no_verdict_comes_from_damage(
         if run is None:
             continue
         assert unnamed(run, mutation) == [], mutation
-        now = verdicts_of(judged(run, observation.scenarios, observation.facts, observation.observed))
+        found = judged(run, observation.scenarios, observation.facts, observation.observed)
+        now = verdicts_of(found)
         assert now.keys() == whole.keys(), mutation
+        # What held where the evidence is lost now is not refuted there.
+        silent = [
+            one.claim
+            for one in found
+            if one.cell() in in_part and one.status == VerdictKind.REFUTED and not one.not_settled
+        ]
+        assert silent == [], mutation
         moved = {
             name: (whole[name], verdict)
             for name, verdict in now.items()
@@ -170,6 +179,7 @@ def test_no_property_of_a_load_comes_from_damage(
         else:
             judged_load = judge_load_in(spark, run)
             assert {one.verdict for one in judged_load.properties} == {VerdictKind.UNDECIDED}, mutation
+            assert {one.name for one in judged_load.properties} >= {one.name for one in whole_load.judged.properties}
             assert judged_load.notes[0].startswith("evidence damaged: "), mutation
 
 

@@ -22,7 +22,7 @@ from analysis.evidence.tables import DAMAGED, TRIALS, frame_of
 from analysis.evidence.trials import lock_life_ms, setting, trial_facts, trials_frame
 from analysis.report import html
 from analysis.report.write import write_page, write_reports
-from harness.errors import RunDirectoryError
+from harness.errors import EXIT_USAGE, RunDirectoryError
 from harness.model.rocketmq import LOCK_LIFE, LOCK_LIFE_MS
 from harness.rundir.decode import read_document
 from harness.rundir.documents import write_document
@@ -30,6 +30,7 @@ from harness.rundir.files import replace_file
 from harness.rundir.manifest import BegunTrial, DeploymentRecord, Manifest, TrialRecord, read_manifest
 from harness.rundir.reading import read_run_directory
 from harness.rundir.writing import RunWriter
+from mqlab.main import main
 from tests.lib.hostile_runs import HOSTILE_VALUES, damage, damaged_line, damaged_lines
 from tests.lib.own_scenarios import own_load
 from tests.lib.runs import Run
@@ -269,3 +270,11 @@ def test_a_time_that_is_no_number_of_json_is_drawn_nowhere(tmp_path: Path, value
     document["series"][0]["fault_s"][0] = value
     page = html.render(loaded(tmp_path, document))
     assert "Infinity" not in page.partition('type="application/json"')[2].partition("</script>")[0]
+
+
+def test_a_page_of_before_is_not_taken_for_an_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "report.html").write_text("<h1>12 hold</h1>")
+    assert main(["analyze", str(tmp_path)]) == EXIT_USAGE
+    said = capsys.readouterr().err
+    assert "has no manifest.json; the report.html there is of an earlier analysis" in said
+    assert (tmp_path / "report.html").is_file()
