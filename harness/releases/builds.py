@@ -15,9 +15,10 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, cast
+from urllib.parse import unquote
 
 from harness.errors import UsageError, shown
 from harness.releases import central
@@ -31,6 +32,10 @@ PIECE_BYTES = 2**20
 """Of a file that is copied, and of a header of an archive, which is read into memory as a whole."""
 LETTERS = 8
 
+MANIFEST = "META-INF/MANIFEST.MF"
+_WRAPPED = re.compile(r"\r?\n ")
+"""In a manifest a line goes on in the next one after a space."""
+_OWN_JAR = re.compile(r"[^/\\:][^\\:]*")
 _JAR = re.compile(r"(?:.*/)?lib/([A-Za-z0-9][\w.+-]{0,150})\.jar", re.ASCII)
 _Opened = tuple[str, Callable[[], IO[bytes]]]
 
@@ -54,6 +59,8 @@ def take_build(path: Path, cache: Path | None = None) -> str:
                     left -= target.write(piece)
                     if left < 0:
                         raise _no_build(path, f"its jars have more than {BYTES_MAX / 1e9:g} GB")
+            if elsewhere := _classes_elsewhere(Path(folder) / name):
+                raise _no_build(path, f"its {name}.jar has Java look for classes at {shown(elsewhere)}")
             with (Path(folder) / name).open("rb") as file:
                 sums[name] = hashlib.file_digest(file, "sha256").hexdigest()
         version = _version(path, sums)
@@ -83,6 +90,25 @@ def _version(path: Path, names: dict[str, str]) -> str:
     if not VERSION.fullmatch(version):
         raise _no_build(path, f"its {shown(broker)} has no version in its name")
     return version
+
+
+def _classes_elsewhere(jar: Path) -> str:
+    """The first entry of a jar's Class-Path that leads out of its folder, to a host perhaps: Java follows it unasked.
+
+    Empty where there is none; what is no jar has no manifest.
+    """
+    with suppress(*_UNREADABLE, KeyError), zipfile.ZipFile(jar) as packed:
+        names = [name for name in packed.namelist() if name.upper() == MANIFEST]
+        for name in names:
+            with packed.open(name) as file:
+                lines = _WRAPPED.sub("", file.read(PIECE_BYTES).decode("utf-8", "replace")).splitlines()
+            for line in lines:
+                key, _, value = line.partition(":")
+                for entry in value.split() if key.casefold() == "class-path" else ():
+                    plain = unquote(entry)
+                    if not _OWN_JAR.fullmatch(plain) or ".." in plain.split("/"):
+                        return entry
+    return ""
 
 
 def _no_build(path: Path, why: str) -> UsageError:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness.errors import JavaNotFoundError, ReleaseError
 from harness.limits import met_limit, require_files
+from harness.printable import printable
 
 JAVA_FEATURE_MIN = 17
 
@@ -127,3 +128,15 @@ def ended(command: Sequence[str | Path], what: str, *, seconds: float) -> subpro
         raise ReleaseError(
             f"{what} was not done in {seconds:g} s", advice="Start again when this machine is less busy."
         ) from error
+
+
+FAILURE_CHARACTERS_MAX = 300
+
+
+def failure_of(printed: str) -> str:
+    """The exception of which a Java program died, in the one line that names it: the last cause, where it names several."""
+    lines = [line.strip() for line in printed.splitlines() if line.strip()]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    thrown = [match[1] for line in lines if (match := re.fullmatch(r'Exception in thread "[^"]*" (.*)', line))]
+    said = [*lines[:1], *thrown, *causes]
+    return printable(said[-1])[:FAILURE_CHARACTERS_MAX] if said else "it said nothing"

@@ -27,7 +27,7 @@ from harness.releases.class_file import class_of, has_class, method_of, texts
 from harness.releases.compile import compiled_classes
 from harness.releases.dead_keys import dead_keys
 from harness.releases.jars import VERSION, ensure_jars, jars_sha256, known_releases, learned_folder
-from harness.releases.java import Java, ended, find_java
+from harness.releases.java import Java, ended, failure_of, find_java
 
 FOLDER = Path(__file__).with_name("defaults")
 ROCKETMQ = "org.apache.rocketmq"
@@ -228,7 +228,10 @@ def _read(release: str, jars: Sequence[Path], java: Java, processors: int) -> li
     run = ended(command, f"the reading of the settings of {release}", seconds=READ_S_MAX)
     rows = [line.split("\t") for line in run.stdout.splitlines() if line.count("\t") == 4]
     if run.returncode or not rows:
-        raise ReleaseError(f"the settings of {release} cannot be read: {run.stderr.strip()[-500:]}")
+        raise ReleaseError(
+            f"the settings of {release} cannot be read from its classes: {failure_of(run.stderr)}",
+            advice="Its jars are damaged or not RocketMQ's: bring them again from where they were built.",
+        )
     return [_Row(of=of, setting=name, kind=kind, value=value, words=words) for of, name, kind, value, words in rows]
 
 

@@ -25,6 +25,7 @@ from harness.generator.target import release_near
 from harness.releases import builds, central, jars
 from harness.releases.builds import take_build
 from harness.releases.jars import ensure_jars, known_releases, read_lock, recorded_releases
+from harness.releases.java import failure_of
 from mqlab.kinds import RELEASE
 
 _POM = """<project><modelVersion>4.0.0</modelVersion><groupId>{group}</groupId><artifactId>{artifact}</artifactId>
@@ -376,3 +377,37 @@ def test_a_load_on_a_cluster_takes_the_clients_of_its_release_or_older_recorded_
     assert release_near((5, 3, 2)) == "4.9.7"
     assert release_near((4, 2, 0)) == recorded_releases()[0]
     assert release_near(()) == recorded_releases()[0]
+
+
+@pytest.mark.parametrize("entry", [
+    "http://192.0.2.1/x.jar", "//192.0.2.1/x.jar", "file:/etc/", "/etc/", "../../x.jar", "%2e%2e/x.jar", "a.jar jar:file:x!/",
+    "a-name-of-so-many-letters-that-the-line-is-wrapped-in-a-manifest-as-the-format-demands.jar ftp://192.0.2.1/",
+])  # fmt: skip
+def test_no_jar_of_a_build_has_java_look_for_classes_elsewhere(tmp_path: Path, entry: str) -> None:
+    home = _distribution(tmp_path)
+    jar = home / "lib" / "rocketmq-broker-5.5.0-corp1.jar"
+
+    def with_class_path(text: str) -> None:
+        line = f"Class-Path: {text}"
+        wrapped = "\r\n ".join(line[at : at + 70] for at in range(0, len(line), 70))
+        with zipfile.ZipFile(jar, "w") as packed:
+            packed.writestr("META-INF/MANIFEST.MF", f"Manifest-Version: 1.0\r\n{wrapped}\r\n\r\n")
+
+    with_class_path("rocketmq-common.jar lib/other.jar")
+    assert take_build(home)
+    with_class_path(entry)
+    with pytest.raises(UsageError, match=r"its rocketmq-broker-5\.5\.0-corp1\.jar has Java look for classes at"):
+        take_build(home)
+
+
+def test_classes_that_java_cannot_take_are_told_in_one_sentence() -> None:
+    printed = (
+        'Exception in thread "main" java.lang.ExceptionInInitializerError\n\tat Defaults.main(Defaults.java:17)\n'
+        "Caused by: java.lang.ClassFormatError: Truncated class\x1b[31m file\n\tat java.base/java.lang.ClassLoader\n"
+    )
+    assert failure_of(printed) == "java.lang.ClassFormatError: Truncated class\\x1b[31m file"
+    assert (
+        failure_of("Error: Could not find or load main class Defaults\n")
+        == "Error: Could not find or load main class Defaults"
+    )
+    assert failure_of(" \n") == "it said nothing"
