@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import difflib
+import itertools
+import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,6 +18,7 @@ from rich.console import Console
 import scenarios
 from analysis.verdicts.words import STANDINGS
 from harness.errors import EXIT_OK, UsageError
+from harness.model.answer_codes import ANSWER_CODES
 from harness.model.findings import Finding
 from harness.model.incident import NOTHING_REPLAYS, REPOSITORY, Incident
 from harness.model.log_events import WORDINGS
@@ -30,8 +34,12 @@ from mqlab.recorded import committed_ledger, measured_on_defaults
 TEXT_MAX = 2000
 """Characters of a line that are looked at."""
 CLAIMS_TOLD_MAX = 6
-LIKE_MIN = 0.3
-NEAREST_OF = 40
+LIKE_MIN = 0.25
+"""The share of the words of two texts that makes them near."""
+COVERED_MIN = 0.5
+"""The share of a text's words that an incident has to have in what is told of it."""
+TYPED_LIKE_MIN = 0.75
+"""How alike a name and what was typed have to be, letter by letter."""
 WRITTEN_TOLD_MAX = 3
 WORD = re.compile(r"[A-Za-z]{3,}")
 
@@ -261,15 +269,26 @@ def _codes(text: str) -> Iterator[Answer]:
     numbers = {number for number, _ in by}
     for (number, name), releases in by.items():
         others = [f"{other} on {', '.join(of)}" for (same, other), of in by.items() if same == number and other != name]
+        known = ANSWER_CODES.get(name)
+        settings = ", ".join(known.settings) if known else ""
         yield Answer(
             asked=text,
             kind="code",
             name=f"code {number}, {name}",
-            happens=[f"An answer's code on {', '.join(releases)}."],
-            concerns=[f"the number is reused: it is {', '.join(others)}"] if others and len(numbers) == 1 else [],
-            do=["Look at the words beside the code: `mqlab explain 'THE WORDS'`."],
-            sure=["read from the releases' classes"],
+            happens=[*([known.means] if known else []), f"An answer's code on {', '.join(releases)}."],
+            concerns=[
+                *([f"the number is reused: it is {', '.join(others)}"] if others and len(numbers) == 1 else []),
+                *([f"decided by {settings}"] if settings else []),
+            ],
+            do=[known.do if known else "The words beside the code say what it is about: `mqlab explain 'THE WORDS'`."],
+            sure=["read from the releases' classes; the advice is not measured"],
+            see=[f"mqlab explain {one}  # {_recorded_words(one)}" for one in known.incidents] if known else [],
         )
+
+
+def _recorded_words(incident: str) -> str:
+    """What the lab has of an incident, in a word."""
+    return "measured" if scenarios.incident(incident).is_replayed else NOTHING_REPLAYS + " it"
 
 
 # --- lines of logs ------------------------------------------------------------------------------------------------------
@@ -295,11 +314,23 @@ def _lines(text: str) -> Iterator[Answer]:
             name=fits[0].text,
             happens=[*map(_who, fits)],
             concerns=[f"the releases that are named; written by the {_part(fits[0])}"],
-            do=[
-                "No incident of the lab has this line. `mqlab diagnose LOG...` counts what stands beside it in whole logs."
-            ],
+            do=[_beside(fits)],
             sure=["read from the releases' classes; nothing was measured of it"],
         )
+
+
+def _beside(fits: Sequence[Written]) -> str:
+    """What to do about a line that no incident has as its sign; one of its incidents may tell of it in other words."""
+    words = {part.strip() for one in fits for part in one.fixed if letters_in(part) >= FIT_LETTERS_MIN}
+    told = [one.name for one in scenarios.INCIDENTS if any(word.lower() in _told_of(one) for word in words)]
+    if told:
+        return f"It is told of in {', '.join(f'`mqlab explain {name}`' for name in told[:WRITTEN_TOLD_MAX])}."
+    return "No incident of the lab tells of it. `mqlab diagnose LOG...` counts what stands beside it in whole logs."
+
+
+def _told_of(incident: Incident) -> str:
+    because = incident.sign.because if incident.sign else ""
+    return f"{incident.symptom} {because} {incident.advice}".lower()
 
 
 def _fitting(text: str) -> list[Written]:
@@ -340,9 +371,13 @@ def _part(one: Written) -> str:
     }.get(package, package)
 
 
+def _words_in(text: str) -> set[str]:
+    return {word.lower() for word in WORD.findall(text)}
+
+
 def _nearest(text: str) -> Iterator[Answer]:
     """Among everything that is known by a name or a text."""
-    words = {word.lower() for word in WORD.findall(text)}
+    words = _words_in(text)
     names = [one.name for one in scenarios.INCIDENTS] + [claim.id for _, claim in _all_claims()]
     keys = {
         key
@@ -350,21 +385,30 @@ def _nearest(text: str) -> Iterator[Answer]:
         for of in (settings_of(release),)
         for key in (*of.broker, *of.client)
     }
-    candidates = [*names, *sorted(keys), *dict.fromkeys(one.text for one in all_written())]
+    candidates = dict.fromkeys((*names, *sorted(keys), *(one.text for one in all_written())))
+    having = {candidate: _words_in(candidate) for candidate in candidates}
+    weight = {word: math.log(len(having) / count) for word, count in Counter(itertools.chain(*having.values())).items()}
+    rarest = math.log(len(having))
 
     def shared(candidate: str) -> float:
-        theirs = {word.lower() for word in WORD.findall(candidate)}
-        return len(words & theirs) / (len(words | theirs) or 1)
+        """The share of the words of both that both have, a word the heavier the fewer texts have it."""
+        theirs = having[candidate]
+        both, either = (sum(weight.get(word, rarest) for word in of) for of in (words & theirs, words | theirs))
+        return both / (either or 1)
 
-    def alike(candidate: str) -> float:
-        return difflib.SequenceMatcher(None, candidate.lower(), text.lower()).ratio()
+    def covered(incident: Incident) -> float:
+        """The share of the text's words that what people see of the incident has."""
+        theirs = _words_in(f"{incident.name} {_told_of(incident)}")
+        both, all_of_it = (sum(weight.get(word, rarest) for word in of) for of in (words & theirs, words))
+        return both / (all_of_it or 1)
 
-    some = [
-        *sorted(candidates, key=shared, reverse=True)[:NEAREST_OF],
-        *difflib.get_close_matches(text, [*names, *keys], 3),
+    score = {one: shared(one) for one in candidates}
+    score |= {one.name: share for one in scenarios.INCIDENTS if (share := covered(one)) >= COVERED_MIN}
+    typed = difflib.get_close_matches(text, [*names, *keys], WRITTEN_TOLD_MAX, TYPED_LIKE_MIN)
+    score |= {one: float(1 + len(typed) - place) for place, one in enumerate(typed)}
+    near = [one for one in sorted(score, key=score.__getitem__, reverse=True) if score[one] >= LIKE_MIN][
+        :WRITTEN_TOLD_MAX
     ]
-    near = sorted(dict.fromkeys(some), key=lambda one: max(alike(one), shared(one)), reverse=True)[:WRITTEN_TOLD_MAX]
-    near = [one for one in near if max(alike(one), shared(one)) >= LIKE_MIN]
     if near:
         yield Answer(
             asked=text,

@@ -10,6 +10,7 @@ import pytest
 
 import scenarios
 from harness.errors import UsageError
+from harness.model.answer_codes import ANSWER_CODES
 from harness.model.incident import Incident
 from harness.model.scenario import Scenario
 from harness.releases.jars import ensure_jars
@@ -133,3 +134,25 @@ def test_texts_are_read_from_class_files_as_they_were_written() -> None:
     assert read == kept
     assert ("logics disk maybe full soon {}, so mark disk full", "error") in {key[:2] for key in read}
     assert all(letters_in(text) for text, _, _ in kept)
+
+
+@pytest.mark.parametrize("name", ANSWER_CODES)
+def test_a_code_is_told_by_what_it_means_what_decides_it_and_what_shows_it(name: str) -> None:
+    known = ANSWER_CODES[name]
+    releases = [settings_of(release) for release in releases_with_settings()]
+    (number,) = {of.codes[name] for of in releases if name in of.codes}
+    for asked in (name, f"CODE: {number}"):
+        (told,) = (one for one in answers(asked) if one.name == f"code {number}, {name}")
+        assert known.means in told.happens
+        assert known.do in told.do
+        assert [line for line in told.see if line.startswith("mqlab explain ")] == list(told.see)
+        assert len(told.see) == len(known.incidents)
+    keys = {key for of in releases for key in (*of.broker, *of.client)}
+    assert set(known.settings) <= keys
+    for command in re.findall(r"`mqlab explain '([^']*)'`", known.do):
+        assert answers(command)[0].kind == "line"
+
+
+def test_a_line_that_is_no_sign_leads_to_the_incident_that_tells_of_it() -> None:
+    (told,) = answers("service not available now. It may be caused by one of the following reasons:")[:1]
+    assert "store-not-writable" in " ".join((told.name, *told.do))
