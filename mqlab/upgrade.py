@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -16,6 +16,8 @@ from harness.audit.conf import OF_KEYS
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED, UsageError
 from harness.host.facts import host_of_plan
 from harness.model.broker_conf import ConfFile
+from harness.model.rules import Claim, Weight
+from harness.model.scenario import Scenario
 from harness.plan.request import Request
 from harness.plan.schedule import make_plan
 from harness.releases.central import version_key
@@ -30,7 +32,7 @@ from mqlab.options import Adder, print_json, write_new
 from scenarios import rolling_upgrade
 
 if TYPE_CHECKING:
-    from analysis.report.upgrade import Known
+    from analysis.report.upgrade import Known, Measuring
     from analysis.report.upgrade_settings import SettingsChanged
 
 
@@ -107,6 +109,13 @@ def upgrade(options: argparse.Namespace, console: Console) -> int:
         ),
         known=known,
     )
+    worst = {name: min(map(_weight, map(claims.__getitem__, of))) for name, of in found.undecided.items()}
+    found = dataclasses.replace(
+        found, undecided={name: found.undecided[name] for name in sorted(worst, key=worst.__getitem__)}
+    )
+    first = [scenarios.incident(name) for name in list(found.undecided)[: report.OPEN_NAMED_MAX]]
+    chosen = [one for one in first if isinstance(one, Scenario)]
+    found = dataclasses.replace(found, open=_measuring(chosen, tuple(dict.fromkeys((options.before, options.after)))))
     shown = screen(found, ledger, claims)
     if options.page:
         write_new(options.page, page(found, shown, str(options.broker_conf or "")))
@@ -134,12 +143,26 @@ def _known(release: str) -> Known:
 
     found = carried(release)
     incidents = [one for one in scenarios.ALL if any(claim.id in found.unknown for claim in one.claims)]
-    request = Request(scenarios=incidents, releases=(release,))
+    measuring = _measuring(incidents, (release,))
     return Known(
         release=release,
         carried=dict(Counter(found.donors.values())),
         unknown=tuple(found.unknown),
-        command=f"mqlab verify {' '.join(one.name for one in incidents)} --release {release}",
+        command=measuring.command,
+        minutes=measuring.minutes,
+    )
+
+
+def _weight(claim: Claim) -> int:
+    return list(Weight).index(claim.told.weight if claim.told else Weight.OTHER)
+
+
+def _measuring(incidents: Sequence[Scenario], releases: tuple[str, ...]) -> Measuring:
+    from analysis.report.upgrade import Measuring
+
+    request = Request(scenarios=incidents, releases=releases)
+    return Measuring(
+        command=f"mqlab verify {' '.join(one.name for one in incidents)} --release {','.join(releases)}",
         minutes=math.ceil(make_plan(request, host_of_plan()).seconds / 60) if incidents else 0,
     )
 

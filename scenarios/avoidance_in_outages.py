@@ -82,7 +82,7 @@ def _kept_away(
             weight=Weight.DELAY, harm=Harm.FAILS,
             holds=f"avoidance keeps most sends away from {at_fault}",
             fails=f"avoidance does not keep sends away from {at_fault}",
-            parts={"fewer": f"with avoidance {{after}} of the bad sends to {at_fault} remain, and {{before}} did"},
+            parts={"fewer": f"avoidance keeps fewer bad sends from {at_fault}: {{after}} of them remain ({{before}} before)"},
         ),
     )  # fmt: skip
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import NoFault, RollingUpgrade, UpgradeStep
 from harness.model.loads import KeyedSends
+from harness.model.rules import Harm, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.rules import claim, confirmed, control, exists, fact, never, of, refuted, side
 
@@ -40,6 +41,11 @@ X_01 = claim(
         "without a restart": control(fact(of("step_lost_count", "baseline"), side(0, 30, LOST, bound=0))),
     },
     summary="An acknowledged message was missing after {#restarts}.",
+    told=Told(
+        weight=Weight.LOSS, harm=Harm.FAILS,
+        holds="no acknowledged message is lost, restart by restart",
+        fails="acknowledged messages are lost in restarts",
+    ),
 )  # fmt: skip
 
 X_02 = claim(
@@ -49,6 +55,11 @@ X_02 = claim(
                        f"{LOG}, org.apache.rocketmq.common.ConfigManager.load"),
     parts={"restarts": never(of("step_lost_count", BACK), 30, LOST)},
     summary="An acknowledged message was missing after {#restarts}.",
+    told=Told(
+        weight=Weight.LOSS, harm=Harm.FAILS,
+        holds="half of the way and all the way back loses no acknowledged message",
+        fails="a roll-back half of the way loses acknowledged messages",
+    ),
 )  # fmt: skip
 
 X_03 = claim(
@@ -62,6 +73,11 @@ X_03 = claim(
                                           side(0, 1, "each key has one queue", bound=0))),
     },
     summary="{#keys} had a message that came after a later one.",
+    told=Told(
+        weight=Weight.DELAY, harm=Harm.FAILS,
+        holds="messages of one key keep their order",
+        fails="messages of one key come out of their order",
+    ),
 )  # fmt: skip
 
 X_04 = claim(
@@ -76,6 +92,11 @@ X_04 = claim(
                           without=of("step_silent_s", "incident", role=("namesrv", "slave"), send="normal")),
     },
     summary="With waitTimeMillsInSendQueue=30000, {#silence} of a master had 3 s and more without an acknowledged normal send.",
+    told=Told(
+        weight=Weight.OUTAGE, harm=Harm.HOLDS,
+        holds="no send is acknowledged for 3 s and more while a master restarts, though another one is there",
+        fails="sends go on while a master restarts",
+    ),
 )  # fmt: skip
 
 X_05 = claim(
@@ -91,6 +112,11 @@ X_05 = claim(
     },
     summary="With waitTimeMillsInSendQueue=30000 every send was acknowledged from a master's restart to the next step {drained}; "
     "without the precaution ordered ones failed {at once}.",
+    told=Told(
+        weight=Weight.OUTAGE, harm=Harm.FAILS,
+        holds="no send fails where each master's permission to write is taken 35 s before it is stopped (mqadmin wipeWritePerm)",
+        fails="sends fail although each master's permission to write is taken 35 s before it is stopped (mqadmin wipeWritePerm)",
+    ),
 )  # fmt: skip
 
 SCENARIO = Scenario(

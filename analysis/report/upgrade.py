@@ -96,6 +96,18 @@ class Known:
     minutes: int
 
 
+OPEN_NAMED_MAX = 4
+"""Of the incidents that are not settled so many are named, and measured by the command."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measuring:
+    """The command that measures what is open, and about how long it takes."""
+
+    command: str
+    minutes: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Upgrade:
     """Everything between two releases of brokers, and of clients."""
@@ -112,6 +124,8 @@ class Upgrade:
     """By incident, the claims of which one release at least has no decided cell."""
     rolled: Rolled
     known: tuple[Known, ...] = ()
+    open: Measuring = Measuring(command="mqlab verify INCIDENT --plan", minutes=0)
+    """Of the first of what is ``undecided``."""
 
 
 NOT_ROLLED = Rolled(incident="", to=())

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.report.upgrade import BETTER, CHANCE, SIGN, WORSE, Change, Upgrade
+from analysis.report.upgrade import BETTER, CHANCE, OPEN_NAMED_MAX, SIGN, WORSE, Change, Upgrade
 from analysis.verdicts.order import natural_key
 from harness.model.findings import Finding
 from harness.model.rules import Claim, Harm, Told, Weight
@@ -45,6 +45,8 @@ class Screen:
     watch: tuple[Point, ...]
     gain: tuple[Point, ...]
     differ: tuple[Point, ...]
+    itself: tuple[Point, ...]
+    """What happens while the nodes are upgraded, the worst first, and what the record has not settled of it last."""
 
 
 def screen(found: Upgrade, ledger: Sequence[Finding], claims: Mapping[str, Claim]) -> Screen:
@@ -70,9 +72,23 @@ def screen(found: Upgrade, ledger: Sequence[Finding], claims: Mapping[str, Claim
                 prepare.append(cured)
             else:
                 differ.append(cured)
+    itself = list(_itself(found, claims))
     return Screen(**{name: tuple(sorted(points, key=lambda one: list(Weight).index(one.weight))) for name, points in (
-        ("prepare", prepare), ("alarms", alarms), ("watch", watch), ("gain", gain), ("differ", differ),
+        ("prepare", prepare), ("alarms", alarms), ("watch", watch), ("gain", gain), ("differ", differ), ("itself", itself),
     )})  # fmt: skip
+
+
+def _itself(found: Upgrade, claims: Mapping[str, Claim]) -> Iterator[Point]:
+    for claim, status, sentence in found.rolled.findings:
+        told = claims[claim].told if claim in claims else None
+        says = (
+            {str(VerdictKind.CONFIRMED): told.holds, str(VerdictKind.REFUTED): told.fails}.get(status) if told else None
+        )
+        counted = _OF_ALL.search(sentence)
+        if told and says:
+            yield Point(weight=told.weight, says=says, figures=counted[0].lower() if counted else "", claims=(claim,))
+        else:
+            yield Point(weight=Weight.OTHER, says=_MEASURED_ALL.sub("", sentence), claims=(claim,))
 
 
 Standing = Mapping[tuple[str, str], str]
@@ -197,7 +213,11 @@ def headings(found: Upgrade, shown: Screen) -> list[Heading]:
         Heading(title="CHANGE YOUR FILE", entries=_file(found), most=OTHERS_MAX),
         Heading(title="WATCH", entries=list(map(_told, shown.watch)), most=WATCHED_MAX),
         Heading(title="WHAT YOU GAIN", entries=[[point.says + _cited(point)] for point in shown.gain], most=OTHERS_MAX),
-        Heading(title=f"THE UPGRADE ITSELF, node by node from {found.before}", entries=_itself(found), most=OTHERS_MAX),
+        Heading(
+            title=f"THE UPGRADE ITSELF, node by node from {found.before}",
+            entries=_rolled(found, shown),
+            most=OTHERS_MAX,
+        ),
         Heading(title="NOT KNOWN", entries=_unknown(found, shown), most=OTHERS_MAX),
     ]
 
@@ -290,14 +310,15 @@ def _file(found: Upgrade) -> list[Entry]:
     return told
 
 
-def _itself(found: Upgrade) -> list[Entry]:
-    if not found.rolled.findings:
+def _rolled(found: Upgrade, shown: Screen) -> list[Entry]:
+    if not shown.itself:
         if found.after in found.rolled.to:
             return [[f"not measured: mqlab verify {found.rolled.incident} --release {found.before}"]]
         return [[f"not measured; one to {', '.join(found.rolled.to) or 'no release'} is"]]
-    return [[_MEASURED_ALL.sub("", sentence)] for _, _, sentence in found.rolled.findings]
+    return list(map(_told, shown.itself))
 
 
+_OF_ALL = re.compile(r"(?:none|all|\d+) of \d+ \w+|all \d+ \w+", re.IGNORECASE)
 _MEASURED_ALL = re.compile(r" \((?:below|above|[\d.]+[ \u2013-])[^()]*\)")
 
 
@@ -312,11 +333,10 @@ def _unknown(found: Upgrade, shown: Screen) -> list[Entry]:
             f"{LEADS_TO}{one.command}  # about {one.minutes} min",
         ])  # fmt: skip
     if count:
-        releases = ",".join(dict.fromkeys((found.before, found.after)))
         told.append([
             f"{count} findings of {len(found.undecided)} incidents are not settled on one of the two: "
-            f"{', '.join(list(found.undecided)[:4])}, ...",
-            f"{LEADS_TO}mqlab verify INCIDENT --release {releases} --plan  # says the minutes; without --plan it measures",
+            f"{', '.join(list(found.undecided)[:OPEN_NAMED_MAX])}{', ...' if len(found.undecided) > OPEN_NAMED_MAX else ''}",
+            f"{LEADS_TO}{found.open.command}  # about {found.open.minutes} min",
         ])  # fmt: skip
     if shown.differ:
         told.append([f"{len(shown.differ)} differences that are neither better nor worse by themselves: --all"])

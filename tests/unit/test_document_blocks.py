@@ -171,7 +171,7 @@ def _rows(measure: str, keyword: str = "") -> list[Tries]:
 
 
 def test_a_sweep_is_told_as_shown() -> None:
-    shown = _block("tune.md", "append-stall on 5.5.0: rejected_count")
+    shown = _block("tune.md", "append-stall on 5.5.0: set ")
     steps = dict(zip(REFUSED, (1, 0, 1, 2, 3), strict=True))
     points = tuple(Point(arm=wait, settings={WAIT: wait}, load={}, steps=step) for wait, step in steps.items())
     sweep = Sweep(incident="append-stall", points=points, goal=GOAL, margin=0.1)
