@@ -14,6 +14,7 @@ from analysis.ledger.counted import counted_trial
 from analysis.ledger.runs import FINDINGS, recorded_run, write_lines
 from analysis.load.ending import Ending
 from analysis.load.faults import FaultOnLoad
+from analysis.load.headline import headline_of
 from analysis.load.judged import JudgedLoad
 from analysis.load.properties import SAYS, Property
 from analysis.logs.lines import FileCount
@@ -119,6 +120,7 @@ def write_page(
             "series": [] if series is None else [dataclasses.asdict(series)],
             "tables": {LOAD: [dataclasses.asdict(table) for table in _tables(run, judged, facts)]},
             "logs": collect.logs_json(counts),
+            "headline": dataclasses.asdict(headline_of(judged, series)),
         },
     )
     write_html(run.path)

@@ -142,6 +142,15 @@ class LogNotes:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Headline:
+    """What a load came to, in sentences with the worst first, and the commands that lead on."""
+
+    title: str
+    says: tuple[str, ...]
+    do: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReportData:
     """Everything that the report shows of one run."""
 
@@ -156,6 +165,8 @@ class ReportData:
     tables: Mapping[str, tuple[Table, ...]] = field(default_factory=dict)
     """By incident."""
     logs: LogNotes = field(default_factory=LogNotes)
+    headline: Headline | None = None
+    """Of a load; what an incident came to is in its findings."""
 
 
 def load_report_data(run_dir: Path) -> ReportData:

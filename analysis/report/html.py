@@ -128,6 +128,7 @@ def render(data: ReportData, record: Sequence[Finding] = ()) -> str:
             manifest=manifest,
             tally=settled_here,
             answers=shown,
+            headline=data.headline,
             pictured={one.name for one in shown} if len(shown) <= PICTURES_MAX else set(),
             counted=counted(data),
             your_turn=YOUR_TURN,
@@ -136,7 +137,8 @@ def render(data: ReportData, record: Sequence[Finding] = ()) -> str:
             warnings=warnings(data),
             carries=(*carries, *(note for note in manifest.notes if note not in carries)),
             releases=releases,
-            families=sorted({finding.claim.partition("-")[0] for finding in data.findings}),
+            # The properties of a load are no families.
+            families=sorted({"" if data.headline else finding.claim.partition("-")[0] for finding in data.findings}),
             todos=todos(data, compared),
             differing=differs_between_releases(data.findings),
             matrix={name: _matrix(data, name) for name in names},

@@ -64,8 +64,8 @@ def _read(kind: type[T], path: Path) -> T:
     except OSError as error:
         raise RunDirectoryError(f"{path} cannot be read: {error.strerror or error}", advice=BRING_AGAIN) from error
     except json.JSONDecodeError as error:
-        where = f"it ends or breaks at line {error.lineno}, column {error.colno}"
-        raise RunDirectoryError(f"{path} is no whole JSON document: {where}", advice=BRING_AGAIN) from error
+        why = f"it is no whole JSON document, and ends or breaks at line {error.lineno}, column {error.colno}"
+        raise RunDirectoryError(f"{path} cannot be read: {why}", advice=BRING_AGAIN) from error
     except ValueError as error:
         raise RunDirectoryError(f"{path} cannot be read: {error}", advice=BRING_AGAIN) from error
     if not isinstance(document, dict):

@@ -270,3 +270,27 @@ def test_what_was_found_stands_on_five_screens_before_the_first_fold(
     assert read.replace("As good as the record?", "").count("?") == 0
     for words in ("A killed ordered consumer blocks its queues for about a minute", "DO", "mqlab audit --broker-conf"):
         assert words in read
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("dark", [False, True])
+def test_what_became_of_a_load_stands_before_the_first_fold(
+    tab: Any, page_of: PageOf, document: dict[str, Any], width: int, dark: bool
+) -> None:
+    says = ["122 of 6,019 sends failed (2 %), from 5.2 s to 5.5 s of the load: [TIMEOUT_CLEAN_QUEUE] 122.", LONG]
+    document["headline"] = {
+        "title": "What became of 6,019 sends",
+        "says": says,
+        "do": ["mqlab explain '[TIMEOUT_CLEAN_QUEUE]'"],
+    }
+    document["incidents"] = {}
+    document["series"] = document["series"][:1]
+    tab.open(page_of(document), width=width, height=900, dark=dark, folded=True)
+    fold = tab.evaluate("document.querySelector('details.rest').getBoundingClientRect().top + scrollY")
+    assert fold <= 5 * 900
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    read = tab.evaluate("document.querySelector('main').innerText.split('Each property with its evidence')[0]")
+    assert [one for one in ("What became of 6,019 sends", *says, "DO") if one not in read] == []
+    assert "article" not in read
+    assert tab.evaluate(TOO_PALE) == []
+    assert tab.problems == []
