@@ -69,6 +69,7 @@ def add_run_commands(add: Adder) -> None:
         help="run the files of incidents that came with the run, to judge their claims, too",
     )
     add_analysis(command)
+    load_options.add_thresholds(command)
 
     command = add("report", rewrite_report, "write the report of an analysed run again")
     command.add_argument("run", type=FOLDER, metavar="RUN_DIR")
@@ -107,8 +108,9 @@ def run_load(options: argparse.Namespace, console: Console) -> int:
 
 
 def judge_load(path: Path, options: argparse.Namespace, java: Java, console: Console, page: str = "") -> int:
-    """Print what became of a load; the exit code says it only with ``--strict``."""
+    """Print what became of a load; the exit code says it with ``--strict``, and by the user's own thresholds."""
     from analysis.load.judge import judge_load
+    from analysis.load.thresholds import against
 
     with _timed(console):
         judged = judge_load(path, spark_place(options, java.home))
@@ -116,8 +118,10 @@ def judge_load(path: Path, options: argparse.Namespace, java: Java, console: Con
         print_json(dataclasses.asdict(judged))
     else:
         print("\n".join(judged.lines()))
+    told, code = against(judged, options.fail_if)
+    print("".join(f"{line}\n" for line in told), end="", file=sys.stderr if options.json else sys.stdout)
     print_report(path, options, page)
-    return judged.exit_code if options.strict else EXIT_OK
+    return code or (judged.exit_code if options.strict else EXIT_OK)
 
 
 def archive_spark(options: argparse.Namespace, java: Java, console: Console) -> None:
@@ -270,6 +274,10 @@ def _analyzed(options: argparse.Namespace, console: Console, url: str = "") -> i
     manifest = read_manifest(options.run)
     if manifest.incidents == ("load",):
         return judge_load(options.run, options, find_java(), console, page)
+    if options.fail_if:
+        raise UsageError(
+            f"{options.run} is no load, which --fail-if is of", advice="Leave --fail-if out; --strict is for claims."
+        )
     if manifest.command.startswith("mqlab tune"):
         raise UsageError(
             f"{options.run} holds a sweep, which judges no claim",

@@ -12,6 +12,7 @@ from harness.clients.python.clients import CLIENTS
 from harness.errors import UsageError, shown
 from harness.generator.options import USERS_MAX, LoadOptions
 from harness.generator.shapes import SHAPES, Replay, Shape, read_replay, shape_named
+from harness.model.thresholds import NOUN, parse_threshold
 from mqlab import load_faults
 from mqlab.kinds import (
     ADDRESS,
@@ -27,6 +28,7 @@ from mqlab.kinds import (
     SECONDS,
     SEED,
     TOPIC,
+    Kind,
     several,
     text_of,
     whole,
@@ -52,6 +54,15 @@ WEB_PORT = 8089
 """Locust's own default."""
 
 
+def add_thresholds(command: argparse.ArgumentParser) -> None:
+    """``--fail-if``."""
+    command.add_argument(
+        "--fail-if", type=Kind(noun=NOUN, read=parse_threshold), action="append", default=[], metavar="NAME>VALUE",
+        help="of a load: exit 1 where 'p99>50ms' (p50, p99, p99.9), 'failed>0.1%%' (failed, unknown), 'lost>0' (lost, twice, "
+        "out-of-order) or 'accepted<480' (a second) is so, 2 where it cannot be told; may be repeated",
+    )  # fmt: skip
+
+
 def add_command(add: Adder, run: Command) -> None:
     """``load``, carried out by ``run``."""
     command = add("load", run, "run a load by itself, steered by Locust, and judge what arrived")
@@ -62,6 +73,7 @@ def add_command(add: Adder, run: Command) -> None:
         "--out", type=NEW_FOLDER, metavar="DIR", help=f"run directory; default: a new one in {DEFAULT_RUNS}/"
     )
     add_analysis(command)
+    add_thresholds(command)
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
