@@ -24,7 +24,9 @@ from harness.model.faults import (
     SlowSends,
 )
 from harness.model.scenario import Arm, Scenario
-from harness.releases.jars import recorded_releases
+from harness.releases.central import version_key
+from harness.releases.compare import CodeChange, classes_that_differ
+from harness.releases.jars import is_build, recorded_releases
 from harness.releases.log_words import unwritten
 from harness.releases.rules import unmet_rules
 from harness.releases.settings import settings_of
@@ -93,3 +95,29 @@ def why_not_on(arm: Arm, release: str) -> str:
     if ways == [BYTEMAN] and (unmet := unmet_rules(release, RULES[type(arm.fault)])):
         return f"there is no method for the rules of its fault: {'; '.join(unmet)}"
     return ""
+
+
+CLASSES_NAMED_MAX = 5
+
+
+def builds_told(releases: Sequence[str]) -> Iterator[str]:
+    """For each build of the user's own, in which classes it differs from a release beside it: from which, if any, it was made."""
+    for build in releases:
+        if not is_build(build):
+            continue
+        for release in (one for one in releases if one != build and version_key(one) == version_key(build)):
+            differ = classes_that_differ(release, build)
+            named = ", ".join(_class_told(one) for one in differ[:CLASSES_NAMED_MAX])
+            more = f" and {len(differ) - CLASSES_NAMED_MAX} more" if len(differ) > CLASSES_NAMED_MAX else ""
+            differing = f"differs from {release} in {_counted(differ)} of RocketMQ's own: {named}{more}"
+            yield f"{build} {differing if differ else f'has the same classes as {release}'}"
+
+
+def _counted(differ: Sequence[CodeChange]) -> str:
+    return "1 class" if len(differ) == 1 else f"{len(differ):,} classes"
+
+
+def _class_told(one: CodeChange) -> str:
+    """``store.CommitLog (putMessage, doAppend)``, without a word of methods where no code differs."""
+    name = one.name.removeprefix("org.apache.rocketmq.")
+    return f"{name} ({', '.join(one.changed[:CLASSES_NAMED_MAX])})" if one.changed else f"{name} (no method's code)"

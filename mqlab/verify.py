@@ -21,7 +21,7 @@ from harness.releases.jars import recorded_releases
 from mqlab.judging import judge, place_of_analyst
 from mqlab.kinds import INCIDENTS, NAMES, NEW_FOLDER, PART, SEED, whole
 from mqlab.looking import prepare
-from mqlab.on_release import not_there, on_releases
+from mqlab.on_release import builds_told, not_there, on_releases
 from mqlab.options import (
     DEFAULT_RUNS,
     Adder,
@@ -116,7 +116,7 @@ def verify(options: argparse.Namespace, console: Console) -> int:
             # Before the downloads, which leave it the cores.
             analyst = beside.enter_context(analyst_at(place_of_analyst(options, java.home)))
         prepare(java, releases, console)
-        notes = (*injection_notes, *not_there(chosen, releases))
+        notes = (*injection_notes, *not_there(chosen, releases), *builds_told(releases))
         chosen = on_releases(chosen, releases)
         user = read_settings(options, releases, console)
         request = Request(

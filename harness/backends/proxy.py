@@ -23,7 +23,7 @@ from harness.leases.process import LeasedProcess
 from harness.protocol.connection import split_address
 from harness.releases.class_file import has_class
 from harness.releases.guard import TEMPORARY, guard_jar, guard_options, write_guard
-from harness.releases.jars import BUILD, PROXY, ensure_jars, read_lock
+from harness.releases.jars import PROXY, ensure_jars, is_build
 from harness.releases.java import Java
 from harness.releases.jvm import MODULE_FLAGS
 from harness.releases.node_logging import write_node_logging
@@ -43,7 +43,7 @@ def proxy_jars(release: str, progress: Callable[[str], None] | None = None) -> t
     """
     if has_class(release, PROXY_MAIN):
         return ensure_jars(release)
-    if any(jar.group == BUILD for jar in read_lock(release)):
+    if is_build(release):
         raise UsageError(
             f"the build {release} has no proxy: its lib has no {PROXY_MAIN}", advice="Give another --client."
         )

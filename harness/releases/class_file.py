@@ -108,6 +108,14 @@ def has_class(release: str, class_name: str) -> bool:
     return f"{class_name.replace('.', '/')}.class" in _jars_by_entry(release)
 
 
+def class_names(release: str) -> tuple[str, ...]:
+    """Every class in RocketMQ's own jars of the release, in the order of their names."""
+    entries = (entry for entry in _jars_by_entry(release) if entry.startswith("org/apache/rocketmq/"))
+    return tuple(
+        sorted(entry.removesuffix(".class").replace("/", ".") for entry in entries if entry.endswith(".class"))
+    )
+
+
 @lru_cache(256)
 def class_of(release: str, class_name: str) -> bytes:
     """A class file of RocketMQ's own from a release's jars. Raises ReleaseError when none has it."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from harness.errors import ReleaseError
-from harness.releases.class_file import Method, class_of, has_class, methods, names, texts
+from harness.releases.class_file import Method, class_names, class_of, has_class, methods, names, texts
 
 _NAMED = re.compile(r"org\.apache\.rocketmq(?:\.[\w$]+)+")
 
@@ -65,6 +65,25 @@ def compare(name: str, before: str, after: str) -> CodeChange:
     is_method = any(key[0] == member for key in both)
     named = changed & ({member} if is_method else {"<init>", "<clinit>"} if member else changed)
     return CodeChange(name=name, changed=tuple(sorted(changed)), concerned=bool(named))
+
+
+def classes_that_differ(before: str, after: str) -> tuple[CodeChange, ...]:
+    """Every class of RocketMQ's own that is not the same bytes in both, with its methods that differ.
+
+    A class that one of them lacks has all methods of the other; one whose code is the same differs in constants or debugging
+    information alone, and has none.
+    """
+    names_of = {release: class_names(release) for release in (before, after)}
+    found = []
+    for name in sorted({*names_of[before], *names_of[after]}):
+        files = [class_of(release, name) if has_class(release, name) else b"" for release in (before, after)]
+        if files[0] != files[1]:
+            old, new = (
+                {(one.name, one.descriptor): one.digest for one in methods(file)} if file else {} for file in files
+            )
+            changed = {key[0] for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
+            found.append(CodeChange(name=name, changed=tuple(sorted(changed)), concerned=bool(changed)))
+    return tuple(found)
 
 
 def rests_on(name: str, release: str) -> frozenset[str]:

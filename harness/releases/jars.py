@@ -264,6 +264,11 @@ def _is_verified(stamp: Path, jars: Sequence[LockedJar], repository: Path) -> bo
     return False
 
 
+def is_build(release: str) -> bool:
+    """Whether a known release is a build of the user's own."""
+    return any(jar.group == BUILD for jar in read_lock(release))
+
+
 def _ensure_jar(jar: LockedJar, repository: Path, fetch: Download) -> Path:
     path, problem, changed = jar_path(jar, repository), "", ""
     for tries_left in range(DOWNLOAD_TRIES_MAX, -1, -1):

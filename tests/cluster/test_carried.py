@@ -20,6 +20,7 @@ from harness.releases.compare import compare, names_in, rests_on
 from harness.releases.jars import ensure_jars, recorded_releases
 from mqlab import carried, upgrade
 from mqlab.main import main
+from mqlab.on_release import builds_told
 from mqlab.recorded import committed_ledger
 
 BROKER, CLIENT = "org.apache.rocketmq.broker", "org.apache.rocketmq.client"
@@ -172,6 +173,13 @@ def test_a_build_of_the_same_jars_is_the_same_and_one_class_is_told(
     lost = same.donors.keys() - other.donors.keys()
     assert lost
     assert {claim for claim in lost if SENDS in other.unknown[claim]} == lost
+    # Beside the release that they were made from, whose classes are compared as bytes.
+    assert list(builds_told(("5.3.3", same.release, "5.5.0"))) == [f"{same.release} has the same classes as 5.3.3"]
+    (told,) = builds_told(("5.3.3", other.release))
+    assert told.startswith(
+        f"{other.release} differs from 5.3.3 in 1 class of RocketMQ's own: broker.processor.SendMessageProcessor ("
+    )
+    assert list(builds_told(("5.3.3", "5.5.0"))) == []
 
 
 def _source(claim: Claim) -> str:
