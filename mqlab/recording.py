@@ -37,8 +37,8 @@ def add_commands(adder: Adder) -> None:
     todo.add_argument(
         "--recompute",
         action="store_true",
-        help="make ledger.jsonl, LEDGER.md, the README's table, docs/incidents.md, docs/undecided.md, docs/yardstick.md, "
-        "docs/seeds.md, docs/backends.md and the tables of docs/sends.md from record and rules",
+        help="make ledger.jsonl, LEDGER.md, the README's table, docs/incidents.md, docs/undecided.md and "
+        "the tables of docs/sends.md from record and rules",
     )
     todo.add_argument(
         "--rules", action="store_true", help="rules and experiments that changed since a recorded run, and why"
@@ -80,14 +80,11 @@ def _write(options: argparse.Namespace) -> int:
     from analysis.ledger.record import read_record
     from analysis.ledger.write import write_ledger
     from mqlab import (
-        backends_table,
         cure_table,
         defect_figures,
         incident_table,
-        seeds_table,
         send_table,
         undecided_table,
-        yardstick_table,
     )
 
     record = read_record(FOLDER_OF_RECORD)
@@ -113,9 +110,6 @@ def _write(options: argparse.Namespace) -> int:
     undecided_table.write()
     cure_table.write()
     send_table.write(record)
-    seeds_table.write(record)
-    backends_table.write()
-    yardstick_table.write(record)
     defect_figures.write()
     return EXIT_OK
 

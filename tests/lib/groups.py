@@ -12,10 +12,7 @@ _OWN_SPARK = ("tests/spark/test_yardstick.py", "tests/spark/test_analyst.py", "t
 """Their Spark is another process', or they take so long that one of their own costs less than to wait for the others."""
 _BY_HAND = "tests/spark/by_hand/"
 """One run of all of these histories, analysed once."""
-_OF_THE_RECORD = tuple(
-    f"tests/unit/test_{name}.py"
-    for name in ("ledger", "recorded_runs", "seeds_table", "send_matrix", "yardstick_table")
-)
+_OF_THE_RECORD = tuple(f"tests/unit/test_{name}.py" for name in ("ledger", "recorded_runs", "send_matrix"))
 """They read all that was recorded, which takes seconds, once for all of them."""
 
 
