@@ -42,8 +42,8 @@ sys.path[0] = str(Path(__file__).resolve().parents[1])
 from harness.model.log_events import WORDINGS  # noqa: E402
 from harness.releases.cache import cache_folder  # noqa: E402
 from harness.releases.java import find_java  # noqa: E402
-from mqlab.kept_logs import KEPT  # noqa: E402
 from tests.lib.trials import MS, at  # noqa: E402
+from tools.kept_logs import KEPT  # noqa: E402
 
 if TYPE_CHECKING:
     import duckdb

@@ -201,7 +201,6 @@ COMMANDS: Sequence[tuple[tuple[str, ...], Callable[[Adder], None]]] = (
     (("upgrade",), _of("upgrade")),
     (("explain",), _of("explain")),
     (("advise",), _of("advise")),
-    (("ledger",), _of("recording", "add_commands")),
     (("clean",), _of("clusters", "add_clean")),
 )
 """Names of commands, in the order of their help, with what adds them."""

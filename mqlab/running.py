@@ -17,7 +17,7 @@ from rich.console import Console
 from analysis.analyst import Analyst
 from harness.backends.choose import Backend, choose_backend
 from harness.backends.class_archives import UP_S_MAX, have_archives, leave_archives
-from harness.errors import EXIT_FAILED, EXIT_OK, ConfigurationError, Interrupted
+from harness.errors import EXIT_FAILED, EXIT_OK, ConfigurationError, Interrupted, LedgerError
 from harness.host import facts
 from harness.leases.healing import clean
 from harness.leases.leases import Leases
@@ -42,7 +42,7 @@ from mqlab.first_answer import FirstAnswer
 from mqlab.judging import archive_spark, print_report
 from mqlab.options import DEFAULT_RUNS
 from mqlab.own_incident import keep_files
-from mqlab.recording import register_run
+from mqlab.recorded import FOLDER_OF_RECORD
 from mqlab.resume import command_line, finished_trials, rules_of
 from mqlab.trust import remember_named
 
@@ -106,7 +106,7 @@ def carry_out(job: Job, options: argparse.Namespace, console: Console, judge: Ca
         archive_spark(options, job.java, console)
     manifest = _manifest(run_id, job, plan, backend, options)
     if options.register:
-        register_run(manifest)
+        _register(manifest)
     with RunWriter.open(path) if options.resume else RunWriter.create(path, manifest) as run:
         if options.resume:
             run.set_aside([name for name in run.manifest.begun if name not in finished])
@@ -278,3 +278,14 @@ def how_to_go_on(command: str, run: Path) -> str:
     """Advice to whom has stopped a run, by the command that goes on with it; empty where none does."""
     or_judge = f", or judge it as it is with mqlab analyze {run}" if command == "verify" else ""
     return f"Go on with mqlab {command} --resume {run}{or_judge}." if command else ""
+
+
+def _register(manifest: Manifest) -> None:
+    """Before the first trial of `mqlab verify --register`. Raises LedgerError."""
+    from analysis.ledger.add import register
+    from analysis.ledger.write import write_runs
+
+    if not FOLDER_OF_RECORD.is_dir():
+        raise LedgerError(f"there is no {FOLDER_OF_RECORD}", advice="The record is in a checkout, not in a wheel.")
+    register(FOLDER_OF_RECORD, manifest)
+    write_runs(FOLDER_OF_RECORD)

@@ -1,7 +1,7 @@
 """The releases that expectations are about, and what was read again since a newer one has it in other words.
 
 An expectation that is the same for two releases cites code that is the same in both, by their class files
-(``python -m mqlab.code_changes``), or code that is named here: it was read in the newer one, and says what is expected
+(``python -m tools.code_changes``), or code that is named here: it was read in the newer one, and says what is expected
 of it there as well. A test holds both.
 """
 

@@ -122,7 +122,7 @@ def _check_files(folder: Path, entries: Iterable[Entry]) -> None:
             raise LedgerError(f"{folder / name} is missing from the record", advice=_RESTORE)
         if name not in named:
             raise LedgerError(
-                f"{folder / name} is in no line of {JOURNAL}", advice="Only `mqlab ledger` writes the record."
+                f"{folder / name} is in no line of {JOURNAL}", advice="Only `python -m tools.ledger` writes the record."
             )
         if sha256((folder / name).read_bytes()) != named[name]:
             raise LedgerError(f"{folder / name} is not as it was recorded", advice=_RESTORE)

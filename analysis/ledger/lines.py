@@ -97,7 +97,7 @@ def lines_text(values: Iterable[Any]) -> str:
 
 
 def document_text(lines: Sequence[Finding]) -> str:
-    """Findings as one document, as ``mqlab ledger --json`` prints them."""
+    """Findings as one document, as ``python -m tools.ledger --json`` prints them."""
     content = plain({"schema": 2, "findings": [_document(line) for line in lines]})
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 

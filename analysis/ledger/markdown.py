@@ -109,7 +109,7 @@ def ledger_index(lines: Sequence[Finding], record: Record, reasons: Reasons | No
     parts = [
         "# Ledger",
         "",
-        "What was measured for each claim, release by release. Written by `mqlab ledger` from [the record](record/) and the "
+        "What was measured for each claim, release by release. Made by `tools/ledger.py` from [the record](record/) and the "
         "rules, beside [ledger.jsonl](ledger.jsonl), which has the figures, the settings and the evidence; do not edit it by hand.",
         "",
         "A verdict holds for its release, on the host, the settings and the injection that stand beside it. "
@@ -226,7 +226,7 @@ def with_runs_of(index: str, journal: Journal, summaries: Sequence[Summary]) -> 
     """``LEDGER.md`` where only its last part, which names the runs, is of a later journal. Raises LedgerError without one."""
     before, found, _ = index.rpartition(f"\n{RUNS}\n")
     if not found:
-        raise LedgerError(f"{LEDGER_MD} has no line {RUNS}", advice="mqlab ledger --recompute")
+        raise LedgerError(f"{LEDGER_MD} has no line {RUNS}", advice="python -m tools.ledger --recompute")
     return before + "\n" + _document(_runs(journal, summaries))
 
 

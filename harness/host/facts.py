@@ -14,7 +14,7 @@ from harness.releases.java import Java
 from harness.rundir.manifest import HostRecord
 
 RECORDED = ("scenarios/record", "scenarios/ledger.jsonl", "docs", "*.md")
-"""What `mqlab ledger` writes, and what is read by people alone: a run that is registered leaves the code as it is."""
+"""What `python -m tools.ledger` writes, and what is read by people alone: a run that is registered leaves the code as it is."""
 _CODE = (".", *(f":(exclude){path}" for path in RECORDED))
 
 

@@ -2,7 +2,7 @@
 
 ``first_guess.json`` has a row for each incident, and one for each arm that differs in a value; ``"4"`` and ``"5"`` are
 releases of 4.x and 5.x where these differ. The oldest rows were written out from the formulas that planned until then, which
-had been measured on two cores; ``mqlab.first_guess`` adds those of a run. An incident without a row is guessed from what its
+had been measured on two cores; ``tools.first_guess`` adds those of a run. An incident without a row is guessed from what its
 load says of itself.
 """
 

@@ -9,9 +9,9 @@ from harness.model.scenario import Scenario
 from harness.releases.class_file import class_of, methods
 from harness.releases.compare import check_is_there, compare, names_in, parts_of
 from harness.releases.jars import recorded_releases
-from mqlab import code_changes
-from mqlab.code_changes import lines, unread
 from scenarios.releases import READ
+from tools import code_changes
+from tools.code_changes import lines, unread
 
 CLIENT = "org.apache.rocketmq.client"
 STORE = "org.apache.rocketmq.store"

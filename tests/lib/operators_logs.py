@@ -12,7 +12,7 @@ from pathlib import Path
 import scenarios
 from analysis.diagnosis.diagnosis import Diagnosis, diagnose
 from analysis.diagnosis.found import Found
-from mqlab.kept_logs import KEPT, stock_folders
+from tools.kept_logs import KEPT, stock_folders
 
 SURENESS = ["possible", "likely", "sure"]
 FOLDERS = stock_folders()

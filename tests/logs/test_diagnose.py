@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from analysis.diagnosis.moments import words_of
-from mqlab.kept_logs import KEPT
 from mqlab.main import main
 from tests.lib.operators_logs import (
     FAILED,
@@ -25,6 +24,7 @@ from tests.lib.operators_logs import (
     found_in_kept,
     later,
 )
+from tools.kept_logs import KEPT
 
 
 def expected(folder: str) -> set[str]:

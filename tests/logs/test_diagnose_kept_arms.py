@@ -13,8 +13,8 @@ import scenarios
 from analysis.diagnosis.found import Found
 from harness.model.rocketmq import BUSY_KEYWORDS
 from harness.paths import PACKAGES
-from mqlab.kept_logs import KEPT, arm_folders
 from tests.lib.operators_logs import SURENESS, changed, found_in, found_in_kept, later
+from tools.kept_logs import KEPT, arm_folders
 
 FOLDERS = arm_folders()
 INCIDENTS = sorted((one.name for one in scenarios.INCIDENTS), key=len, reverse=True)

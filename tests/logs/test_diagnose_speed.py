@@ -20,8 +20,8 @@ from analysis.diagnosis.reading import log_files, read_file
 from harness.model.log_events import WORDINGS
 from harness.paths import PACKAGES
 from harness.wait import wait_until
-from mqlab.kept_logs import KEPT
 from tests.lib.operators_logs import FAILED, FOLDERS, NAMESRV, REFUSED, SLOW
+from tools.kept_logs import KEPT
 
 
 def line_by_line(content: bytes, file: str) -> list[Event]:

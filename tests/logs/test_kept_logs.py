@@ -15,8 +15,9 @@ from analysis.diagnosis.reading import log_files
 from harness.errors import EXIT_OK
 from harness.rundir.manifest import DeploymentRecord, HostRecord, Manifest, NodeRecord, TrialRecord
 from harness.rundir.reading import RunDirectory
-from mqlab.kept_lines import fault_of, pack
-from mqlab.kept_logs import (
+from mqlab.main import main
+from tools.kept_lines import fault_of, pack
+from tools.kept_logs import (
     KEPT,
     PACKED_BYTES_MAX,
     PLACE,
@@ -28,7 +29,6 @@ from mqlab.kept_logs import (
     stock_deployments,
     stock_folders,
 )
-from mqlab.main import main
 
 FOLDERS = stock_folders()
 IS_ONE_OF = {"append-stall": {"append-stall", "append-lock-over-1s"}}

@@ -19,10 +19,10 @@ from harness.host.ports import free_port
 from harness.leases.leases import Leases
 from harness.paths import PACKAGES
 from harness.releases.java import Java
-from mqlab.kept_logs import KEPT
 from tests.lib.clusters import java
 from tests.lib.hdfs import start_hdfs
 from tests.lib.runs import Analysis
+from tools.kept_logs import KEPT
 
 __all__ = ["java"]
 

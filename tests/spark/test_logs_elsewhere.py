@@ -16,8 +16,8 @@ from analysis.logs_elsewhere import copied_logs
 from analysis.spark import SparkPlace, java_of_hadoop
 from harness.errors import EXIT_OK, ConfigurationError
 from harness.releases.java import find_java
-from mqlab.kept_logs import KEPT
 from mqlab.main import main
+from tools.kept_logs import KEPT
 
 STALLED = KEPT / "append-stall-4.9.7"
 

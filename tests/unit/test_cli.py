@@ -81,8 +81,8 @@ def test_an_audit_of_an_unknown_release_names_the_nearest(capsys: pytest.Capture
     [
         ("harness.releases.settings", ("4.3.0",), "RocketMQ 4.3.0 is older than 4.4.0"),
         ("harness.releases.settings", (), "usage: python -m harness.releases.settings RELEASE"),
-        ("mqlab.code_changes", ("4.9.7",), "usage: python -m mqlab.code_changes OLDER NEWER"),
-        ("mqlab.kept_logs", ("/none",), "/none is not a run directory"),
+        ("tools.code_changes", ("4.9.7",), "usage: python -m tools.code_changes OLDER NEWER"),
+        ("tools.kept_logs", ("/none",), "/none is not a run directory"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )  # fmt: skip
@@ -167,7 +167,7 @@ def test_clean_finds_nothing_in_a_new_state_folder(capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize(
-    "command", ["list", "doctor", "fetch", "image", "up", "down", "verify", "analyze", "report", "ledger", "clean"]
+    "command", ["list", "doctor", "fetch", "image", "up", "down", "verify", "analyze", "report", "clean"]
 )
 def test_every_command_has_a_help(capsys: pytest.CaptureFixture[str], command: str) -> None:
     with pytest.raises(SystemExit) as caught:

@@ -19,8 +19,8 @@ from harness.faults.targets import pid_of
 from harness.leases import proc
 from harness.model.cluster import BrokerSettings, Topology
 from harness.trial import TrialContext
-from mqlab.container_table import Commits, committed, table
 from tests.lib.clusters import drawn
+from tools.container_table import Commits, committed, table
 
 
 def _blueprint(folder: Path, settings: BrokerSettings) -> Blueprint:
@@ -30,7 +30,7 @@ def _blueprint(folder: Path, settings: BrokerSettings) -> Blueprint:
 
 def test_the_committed_table_is_what_the_plan_says_of_every_arm() -> None:
     lines, ran = committed()
-    assert lines == table(ran), "python -m mqlab.container_table RUN_DIR..."
+    assert lines == table(ran), "python -m tools.container_table RUN_DIR..."
 
 
 @pytest.mark.parametrize(

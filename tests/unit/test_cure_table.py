@@ -7,9 +7,9 @@ import pytest
 from harness.errors import LedgerError
 from harness.releases.jars import recorded_releases
 from mqlab.advise import BEST, advice
-from mqlab.cure_table import DOCUMENT, document, table
 from mqlab.recorded import committed_ledger
 from scenarios.send_advice import FAILURES
+from tools.cure_table import DOCUMENT, document, table
 
 
 def _rows(text: str) -> list[list[str]]:
@@ -18,7 +18,7 @@ def _rows(text: str) -> list[list[str]]:
 
 def test_the_committed_table_is_the_one_that_the_ledger_makes() -> None:
     text = DOCUMENT.read_text("utf-8")
-    assert text == document(text, committed_ledger()), "mqlab ledger --recompute"
+    assert text == document(text, committed_ledger()), "python -m tools.ledger --recompute"
 
 
 def test_each_release_has_one_row_of_each_failure_with_what_the_command_calls_best() -> None:

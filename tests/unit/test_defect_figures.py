@@ -12,8 +12,8 @@ from harness.errors import LedgerError
 from harness.model.findings import Finding, PartResult
 from harness.model.verdicts import VerdictKind
 from harness.releases.jars import recorded_releases
-from mqlab.defect_figures import ACTUAL, DOCUMENT, document
 from mqlab.recorded import committed_ledger
+from tools.defect_figures import ACTUAL, DOCUMENT, document
 
 NEWEST = recorded_releases()[-1]
 TEXT = (
@@ -36,7 +36,7 @@ def line() -> Finding:
 
 def test_the_committed_quotations_are_those_of_the_ledger() -> None:
     text = DOCUMENT.read_text("utf-8")
-    assert text == document(text, committed_ledger()), "mqlab ledger --recompute"
+    assert text == document(text, committed_ledger()), "python -m tools.ledger --recompute"
 
 
 def test_a_quotation_is_replaced_as_a_whole_with_the_values_that_it_names(line: Finding) -> None:

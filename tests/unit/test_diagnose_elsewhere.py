@@ -16,8 +16,8 @@ from analysis.diagnosis.reading import log_copies, log_files
 from analysis.spark import SparkPlace
 from harness.errors import EXIT_OK, EXIT_USAGE, ConfigurationError
 from mqlab.diagnose import report
-from mqlab.kept_logs import KEPT
 from mqlab.main import main
+from tools.kept_logs import KEPT
 
 STALLED, HANDED_OVER = KEPT / "append-stall-4.9.7", KEPT / "ordered-lock-handover-4.9.7"
 BUCKET = "s3a://a bucket"

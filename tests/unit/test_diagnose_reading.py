@@ -14,9 +14,9 @@ from analysis.diagnosis.page import render
 from analysis.diagnosis.reading import read_file
 from harness.errors import ConfigurationError
 from mqlab.diagnose import report
-from mqlab.kept_logs import KEPT
 from mqlab.main import main
 from tests.lib.operators_logs import FAILED, LOCKS, MADE, NAMESRV, REFUSED, SLOW, found_in, read
+from tools.kept_logs import KEPT
 
 
 def test_rotated_and_packed_files_times_without_a_date_and_other_encodings_are_read(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ import scenarios
 from analysis.diagnosis.page import render
 from analysis.diagnosis.skew import distance
 from mqlab.diagnose import report
-from mqlab.kept_logs import KEPT
 from mqlab.main import main
 from tests.lib.operators_logs import LOCKS, REFUSED, SLOW, read
+from tools.kept_logs import KEPT
 
 
 @pytest.mark.parametrize("ahead_s", [-40, 0, 1, 3600])

@@ -25,7 +25,7 @@ README_LINES_MAX = 150
 README_COLUMNS_MAX = 130
 DOCUMENTS = (README, PACKAGES / "CONTRIBUTING.md", *sorted((PACKAGES / "docs").glob("*.md")))
 
-RUN = {"advise", "explain", "list", "changes", "upgrade", "tune", "diagnose", "doctor", "ledger", "spark-packages"}
+RUN = {"advise", "explain", "list", "changes", "upgrade", "tune", "diagnose", "doctor", "spark-packages"}
 """Commands that take seconds and no cluster: every line of theirs is run, as is every line with --plan."""
 NOT_RUN = {
     "analyze": "judges a run directory by Spark; tests/spark does, and on a cluster; nobody has YARN or Kubernetes",
@@ -178,7 +178,7 @@ def test_every_command_of_the_documents_is_run_or_named_as_not_run() -> None:
     assert named <= RUN | set(NOT_RUN)
     assert not RUN & set(NOT_RUN)
     assert set(NOT_RUN) <= named, "a command that no document names"
-    assert {"list", "verify", "changes", "tune", "audit", "load", "ledger", "diagnose"} <= named
+    assert {"list", "verify", "changes", "tune", "audit", "load", "diagnose"} <= named
 
 
 def test_every_command_line_of_the_documents_is_one(here: Path) -> None:

@@ -5,8 +5,8 @@ import json
 
 from harness.plan.cost import FIRST_GUESS
 from harness.rundir.manifest import TrialRecord
-from mqlab.first_guess import rows_of, with_rows
 from tests.lib.records import trial_record
+from tools.first_guess import rows_of, with_rows
 
 TOOK = {"seconds": 40.0, "boot_s": 5.0, "cpu_s": 20.0, "clients_mb": 100.0, "nodes_mb": 300.0}
 

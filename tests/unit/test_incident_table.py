@@ -12,8 +12,8 @@ from harness.audit.reading import NameServerReading, Reading
 from harness.model.findings import Finding
 from harness.model.incident import Incident
 from harness.model.verdicts import VerdictKind
-from mqlab.incident_table import DOCUMENT, document
 from mqlab.recorded import committed_ledger
+from tools.incident_table import DOCUMENT, document
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
 ONE = dataclasses.replace(
@@ -42,7 +42,7 @@ def _row(line: Finding, reported: Incident = ONE, **verdicts: dict[str, VerdictK
 
 
 def test_the_committed_document_is_the_one_that_the_ledger_makes() -> None:
-    assert DOCUMENT.read_text("utf-8") == document(committed_ledger()), "mqlab ledger --recompute"
+    assert DOCUMENT.read_text("utf-8") == document(committed_ledger()), "python -m tools.ledger --recompute"
 
 
 def test_an_incident_that_nobody_has_run_says_so(line: Finding) -> None:

@@ -31,7 +31,7 @@ from analysis.ledger.recompute import recompute
 from analysis.ledger.record import read_record
 from analysis.ledger.write import RECORD, made_files, write_ledger, write_runs
 from analysis.report.document import load_report_data
-from harness.errors import LedgerError
+from harness.errors import EXIT_OK, EXIT_USAGE, LedgerError
 from harness.model.findings import FROM_SUMMARY, Finding
 from harness.model.scenario import Scenario
 from harness.model.verdicts import HOLDS_IN_PART, VerdictKind
@@ -39,6 +39,7 @@ from harness.paths import PACKAGES
 from mqlab.recorded import committed_ledger, experiment_now
 from tests.lib.ledger import EVENT, committed, record_of, summary
 from tests.lib.samples import sample, write_document
+from tools.ledger import main as program
 
 CONFIRMED, REFUTED = VerdictKind.CONFIRMED, VerdictKind.REFUTED
 
@@ -69,7 +70,7 @@ def lines(folder: Path, document: dict[str, Any]) -> list[Finding]:
 def test_the_committed_ledger_is_the_one_that_record_and_rules_make() -> None:
     folder = PACKAGES / "scenarios"
     for path, text in made_files(folder, committed(), scenarios.ALL, experiment_now).items():
-        assert path.read_text("utf-8") == text, f"mqlab ledger --recompute ({path.name})"
+        assert path.read_text("utf-8") == text, f"python -m tools.ledger --recompute ({path.name})"
 
 
 def test_a_claim_has_a_second_line_only_where_its_fault_was_made_in_another_way() -> None:
@@ -421,3 +422,12 @@ def test_a_readme_without_its_markers_in_order_is_refused_and_all_is_left_alone(
         write_ledger(tmp_path / "scenarios", record, GONE, experiment_now)
     assert readme.read_text(encoding="utf-8") == text
     assert not (tmp_path / "scenarios" / LEDGER).exists()
+
+
+def test_the_maintainers_program_shows_the_ledger_and_says_what_is_lacking(capsys: pytest.CaptureFixture[str]) -> None:
+    assert program([]) == EXIT_OK
+    assert "BUSY-01" in capsys.readouterr().out
+    assert program(["--because", "It was the harness."]) == EXIT_USAGE
+    assert "--because goes with --changed and --withdraw" in capsys.readouterr().err
+    assert program(["--withdraw", "no-such-event", "--because", "It was the harness."]) == EXIT_USAGE
+    assert "unknown event" in capsys.readouterr().err

@@ -16,12 +16,12 @@ from analysis.diagnosis.proposal import Shown
 from harness.errors import EXIT_OK, EXIT_USAGE
 from harness.plan.request import Request
 from harness.plan.schedule import make_plan
-from mqlab.kept_logs import KEPT
 from mqlab.main import main
 from mqlab.own_incident import read_incident
 from mqlab.proposed import proposal
 from tests.lib.commands import typed
 from tests.unit.test_plan import TWO_CORES
+from tools.kept_logs import KEPT
 
 STALLED, HANDED_OVER = KEPT / "append-stall-4.9.7", KEPT / "ordered-lock-handover-4.9.7"
 WHOLE = Shown(

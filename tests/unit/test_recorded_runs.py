@@ -28,9 +28,9 @@ from harness.model.verdicts import VerdictKind
 from harness.rundir.manifest import HostRecord, Manifest, read_manifest
 from harness.rundir.writing import RunWriter
 from mqlab.recorded import committed_ledger, experiment_now
-from mqlab.rules_at import RuleThen, rule_at
 from scenarios.rules import median, never, of, ratio, side
 from tests.lib.ledger import EVENT, committed, record_of, summary
+from tools.rules_at import RuleThen, rule_at
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
 
@@ -276,7 +276,7 @@ def test_the_rule_of_an_earlier_commit_is_what_its_code_says(tmp_path: Path, mon
         identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
         subprocess.run(["git", "-C", tmp_path, *identity, *words], check=True, capture_output=True)
 
-    monkeypatch.setattr("mqlab.rules_at.PACKAGES", tmp_path)
+    monkeypatch.setattr("tools.rules_at.PACKAGES", tmp_path)
     for name, text in {"scenarios/__init__.py": CODE_OF_THEN, "harness/__init__.py": ""}.items():
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text(text)
@@ -350,7 +350,7 @@ def test_rules_and_experiments_that_changed_are_named_with_the_reason_that_was_g
 
 
 def test_no_recorded_rule_and_no_recorded_cell_has_changed_without_a_reason() -> None:
-    """Say why with `mqlab ledger --changed CLAIM --because TEXT`, or INCIDENT for its cells."""
+    """Say why with `python -m tools.ledger --changed CLAIM --because TEXT`, or INCIDENT for its cells."""
     unexplained = [str(one) for one in changes_of(committed(), scenarios.ALL, experiment_now) if not one.because]
     assert unexplained == []
 

@@ -9,8 +9,8 @@ import pytest
 from analysis.report.document import Distribution
 from analysis.report.send_matrix import send_tables, tables_in_brief
 from harness.errors import LedgerError
-from mqlab.send_table import DOCUMENT, PLACES, distributions, document
 from tests.lib.ledger import committed
+from tools.send_table import DOCUMENT, PLACES, distributions, document
 
 STOPPED, KILLED = "incident-stopped", "incident-killed"
 
@@ -100,7 +100,7 @@ def test_a_place_without_a_recorded_run_says_so_and_a_page_without_a_place_is_re
 
 def test_the_document_has_the_tables_that_the_record_makes() -> None:
     text = DOCUMENT.read_text("utf-8")
-    assert text == document(text, committed().runs), "mqlab ledger --recompute"
+    assert text == document(text, committed().runs), "python -m tools.ledger --recompute"
 
 
 PYTHON = "send-retries-python"

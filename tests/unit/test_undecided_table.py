@@ -18,7 +18,7 @@ from harness.plan.request import Request
 from harness.plan.schedule import make_plan
 from harness.releases.jars import recorded_releases
 from mqlab.recorded import committed_ledger
-from mqlab.undecided_table import DOCUMENT, TWO_CORES, document
+from tools.undecided_table import DOCUMENT, TWO_CORES, document
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
 STUCK = scenarios.find("busy-flag-stuck")
@@ -43,7 +43,7 @@ def _lacks(line: Finding, *parts: PartResult) -> list[str]:
 
 
 def test_the_committed_document_is_the_one_that_the_ledger_makes() -> None:
-    assert DOCUMENT.read_text("utf-8") == document(committed_ledger()), "mqlab ledger --recompute"
+    assert DOCUMENT.read_text("utf-8") == document(committed_ledger()), "python -m tools.ledger --recompute"
 
 
 @pytest.mark.parametrize("tries", [0, 18, 35])

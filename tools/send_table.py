@@ -1,6 +1,6 @@
 """The measured matrices of docs/sends.md: what each kind of send did when a broker failed, from the record.
 
-``python -m mqlab.send_table`` writes it anew; so does ``mqlab ledger`` with the ledger.
+``python -m tools.send_table`` writes it anew; so does ``python -m tools.ledger`` with the ledger.
 """
 
 from __future__ import annotations

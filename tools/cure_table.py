@@ -1,6 +1,6 @@
 """The table of docs/sends.md: of each failure and release the best setting, by what ``mqlab advise sends`` says.
 
-``python -m mqlab.cure_table`` writes it anew; so does ``mqlab ledger`` with the ledger.
+``python -m tools.cure_table`` writes it anew; so does ``python -m tools.ledger`` with the ledger.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """docs/undecided.md: what the committed ledger leaves open or has no line of, and what would decide it.
 
-``python -m mqlab.undecided_table`` writes it anew; so does ``mqlab ledger`` with the ledger.
+``python -m tools.undecided_table`` writes it anew; so does ``python -m tools.ledger`` with the ledger.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HEAD = """# What is undecided
 
 {undecided} of the ledger's {lines} lines are undecided: {not_run} of these have no trial under the rule and the experiment that
 they have now, {measured} were measured and did not come out. {never} more, each a claim on a release, have no line: no run of them
-is recorded.{elsewhere} Written by `mqlab ledger` from [the ledger](../scenarios/LEDGER.md) and the claims; do not edit it by hand.
+is recorded.{elsewhere} Made by `tools/ledger.py` from [the ledger](../scenarios/LEDGER.md) and the claims; do not edit it by hand.
 """
 ELSEWHERE = """ Clusters in containers are recorded on {releases}: {count} of their lines are of another release, without a trial
 of these rules, and are not listed."""

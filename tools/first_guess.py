@@ -1,6 +1,6 @@
 """Rows of the first guess for incidents that have none yet: what a run of them took on this machine.
 
-``python -m mqlab.first_guess RUN_DIR...`` adds a row for each incident, and one for each arm that is far from it.
+``python -m tools.first_guess RUN_DIR...`` adds a row for each incident, and one for each arm that is far from it.
 """
 
 import dataclasses
@@ -73,4 +73,4 @@ def main(runs: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(carried_out(main, sys.argv[1:], "mqlab.first_guess RUN_DIR..."))
+    sys.exit(carried_out(main, sys.argv[1:], "tools.first_guess RUN_DIR..."))

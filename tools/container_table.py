@@ -1,6 +1,6 @@
 """The table of docs/containers.md: what the plan says of every arm with ``--backend compose``, and at which commit it ran.
 
-``python -m mqlab.container_table RUN_DIR...`` writes it anew; what a run directory has no arm of keeps its commit.
+``python -m tools.container_table RUN_DIR...`` writes it anew; what a run directory has no arm of keeps its commit.
 """
 
 import sys
@@ -85,4 +85,4 @@ def main(runs: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(carried_out(main, sys.argv[1:], "mqlab.container_table [RUN_DIR...]", least=0))
+    sys.exit(carried_out(main, sys.argv[1:], "tools.container_table [RUN_DIR...]", least=0))

@@ -1,4 +1,4 @@
-"""What the code that expectations name became in a newer release: ``python -m mqlab.code_changes 5.3.3 5.5.0``.
+"""What the code that expectations name became in a newer release: ``python -m tools.code_changes 5.3.3 5.5.0``.
 
 An expectation may be the same for both only where this says so, or where ``scenarios.releases.READ`` has the difference.
 """
@@ -62,4 +62,4 @@ def main(releases: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(carried_out(main, sys.argv[1:], "mqlab.code_changes OLDER NEWER", least=2, most=2))
+    sys.exit(carried_out(main, sys.argv[1:], "tools.code_changes OLDER NEWER", least=2, most=2))

@@ -1,6 +1,6 @@
 """What docs/findings.md quotes of the ledger: of each claim about a defect the summary on the newest release.
 
-``python -m mqlab.defect_figures`` writes it anew; so does ``mqlab ledger`` with the ledger.
+``python -m tools.defect_figures`` writes it anew; so does ``python -m tools.ledger`` with the ledger.
 """
 
 from __future__ import annotations

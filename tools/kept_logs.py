@@ -1,6 +1,6 @@
 """Logs of real incidents for the tests, packed, a folder an arm and release in ``tests/data/logs``.
 
-``python -m mqlab.kept_logs RUN_DIR...`` puts there, of each incident and release of a run that is finished, the logs of one
+``python -m tools.kept_logs RUN_DIR...`` puts there, of each incident and release of a run that is finished, the logs of one
 broker that logged as its release does by itself (stock), and those of all nodes and the client of one deployment each of the
 incident's arms and its baseline. A folder that is there is left as it is. Where the run lay is taken out of the lines.
 """
@@ -14,7 +14,7 @@ from harness.paths import PACKAGES
 from harness.program import carried_out
 from harness.rundir.manifest import DeploymentRecord, TrialRecord
 from harness.rundir.reading import RunDirectory, read_run_directory
-from mqlab.kept_lines import fault_of, pack
+from tools.kept_lines import fault_of, pack
 
 KEPT = PACKAGES / "tests" / "data" / "logs"
 FILES = ("broker.log", "store.log", "lock.log", "filter.log", "remoting.log", "storeerror.log")
@@ -132,4 +132,4 @@ def main(runs: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(carried_out(main, sys.argv[1:], "mqlab.kept_logs RUN_DIR..."))
+    sys.exit(carried_out(main, sys.argv[1:], "tools.kept_logs RUN_DIR..."))

@@ -1,44 +1,44 @@
-"""``mqlab ledger``, which alone writes the record of runs and the ledger that is made from it."""
+"""What alone writes the record of runs and the ledger that is made from it: ``python -m tools.ledger``."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
-
-from rich.console import Console
 
 import scenarios
-from harness.errors import EXIT_OK, LedgerError, UsageError
+from analysis.ledger.absent import not_applicable
+from analysis.ledger.add import add
+from analysis.ledger.journal import Entry, append
+from analysis.ledger.lines import LEDGER, document_text, load_lines
+from analysis.ledger.markdown import ledger_table
+from analysis.ledger.recompute import Change, changes_of
+from analysis.ledger.record import Record, read_record
+from analysis.ledger.write import write_ledger
+from harness.errors import EXIT_OK, LabError, UsageError
 from harness.host.facts import own_commit
-from harness.rundir.manifest import Manifest
+from harness.model.rules import Claim
 from mqlab.kinds import FOLDER, NAME, SENTENCE
-from mqlab.options import Adder, print_json
+from mqlab.options import print_json
 from mqlab.recorded import FOLDER_OF_RECORD, experiment_now
-from mqlab.rules_at import rule_at
-
-if TYPE_CHECKING:
-    from analysis.ledger.journal import Entry
-    from analysis.ledger.recompute import Change
-    from analysis.ledger.record import Record
-    from harness.model.rules import Claim
+from tools import cure_table, defect_figures, incident_table, send_table, undecided_table
+from tools.rules_at import rule_at
 
 
-def add_commands(adder: Adder) -> None:
-    """``ledger``."""
-    command = adder(
-        "ledger", ledger, "show the committed ledger, or bring registered runs into the record it is made from"
-    )
-    todo = command.add_mutually_exclusive_group()
+def main(words: Sequence[str]) -> int:
+    """Do what the words ask for; without any, print the ledger. Exit codes are the command line's."""
+    parser = argparse.ArgumentParser(prog="python -m tools.ledger", description=__doc__)
+    todo = parser.add_mutually_exclusive_group()
     todo.add_argument(
         "--add", nargs="+", type=FOLDER, metavar="RUN_DIR", help="runs of `mqlab verify --register`, analysed"
     )
     todo.add_argument(
         "--recompute",
         action="store_true",
-        help="make ledger.jsonl, LEDGER.md, the README's table, docs/incidents.md, docs/undecided.md and "
-        "the tables of docs/sends.md from record and rules",
+        help="make ledger.jsonl, LEDGER.md, the README's table, docs/incidents.md, docs/undecided.md and the tables of "
+        "docs/sends.md from record and rules",
     )
     todo.add_argument(
         "--rules", action="store_true", help="rules and experiments that changed since a recorded run, and why"
@@ -49,21 +49,20 @@ def add_commands(adder: Adder) -> None:
     todo.add_argument(
         "--withdraw", type=NAME, metavar="EVENT", help="a counterexample that the harness made, by its id"
     )
-    command.add_argument("--because", type=SENTENCE, metavar="TEXT", help="the reason, for --changed and --withdraw")
-    command.add_argument("--json", action="store_true", help="machine-readable")
+    parser.add_argument("--because", type=SENTENCE, metavar="TEXT", help="the reason, for --changed and --withdraw")
+    parser.add_argument("--json", action="store_true", help="machine-readable")
+    try:
+        return ledger(parser.parse_args(words))
+    except LabError as error:
+        print(*filter(None, (str(error), error.advice)), sep="\n", file=sys.stderr)
+        return error.exit_code
 
 
-def ledger(options: argparse.Namespace, console: Console) -> int:
+def ledger(options: argparse.Namespace) -> int:
     """Show the ledger, or write what the options ask for."""
-    from analysis.ledger.absent import not_applicable
-    from analysis.ledger.lines import LEDGER, document_text, load_lines
-    from analysis.ledger.markdown import ledger_table
-
     if bool(options.because) != bool(options.changed or options.withdraw):
         raise UsageError("--because goes with --changed and --withdraw, which need it", advice="Give one sentence.")
     if options.add or options.recompute or options.rules or options.changed or options.withdraw:
-        if not FOLDER_OF_RECORD.is_dir():
-            raise LedgerError(f"there is no {FOLDER_OF_RECORD}", advice="The record is in a checkout, not in a wheel.")
         return _write(options)
     lines = load_lines(FOLDER_OF_RECORD.parent / LEDGER)
     if options.json:
@@ -74,19 +73,6 @@ def ledger(options: argparse.Namespace, console: Console) -> int:
 
 
 def _write(options: argparse.Namespace) -> int:
-    from analysis.ledger.add import add
-    from analysis.ledger.journal import append
-    from analysis.ledger.recompute import changes_of
-    from analysis.ledger.record import read_record
-    from analysis.ledger.write import write_ledger
-    from mqlab import (
-        cure_table,
-        defect_figures,
-        incident_table,
-        send_table,
-        undecided_table,
-    )
-
     record = read_record(FOLDER_OF_RECORD)
     if options.rules:
         found = changes_of(record, scenarios.ALL, experiment_now)
@@ -115,9 +101,6 @@ def _write(options: argparse.Namespace) -> int:
 
 
 def _explain(record: Record, name: str, because: str) -> None:
-    from analysis.ledger.journal import append
-    from analysis.ledger.recompute import changes_of
-
     claims = {claim.id: claim for scenario in scenarios.ALL for claim in scenario.claims}
     linked = {(entry.about, entry.was, entry.hash): entry.kept for entry in record.journal.of("rule")}
     changed = [one for one in changes_of(record, scenarios.ALL, experiment_now) if _is_of(one, name)]
@@ -128,7 +111,9 @@ def _explain(record: Record, name: str, because: str) -> None:
         if not one.because or (one.about in kept_of and linked.get((one.about, one.was, one.now)) != kept_of[one.about])
     ]
     if not found:
-        raise UsageError(f"nothing of {name} changed without a reason", advice="mqlab ledger --rules lists what did.")
+        raise UsageError(
+            f"nothing of {name} changed without a reason", advice="python -m tools.ledger --rules lists what did."
+        )
     for one in found:
         if one.about in kept_of:
             kept = kept_of[one.about]
@@ -156,8 +141,6 @@ def _is_of(change: Change, name: str) -> bool:
 
 
 def _entry(kind: str, about: str, **more: str | tuple[str, ...]) -> Entry:
-    from analysis.ledger.journal import Entry
-
     return Entry(kind=kind, about=about, at=_now(), commit=own_commit().id, **more)  # type: ignore[arg-type]
 
 
@@ -165,10 +148,5 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def register_run(manifest: Manifest) -> None:
-    """Before the first trial of `mqlab verify --register`. Raises LedgerError."""
-    from analysis.ledger.add import register
-    from analysis.ledger.write import write_runs
-
-    register(FOLDER_OF_RECORD, manifest)
-    write_runs(FOLDER_OF_RECORD)
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
