@@ -36,6 +36,7 @@ from harness.releases.cache import cache_folder
 from harness.releases.java import Java, find_java
 from harness.rundir.joined import join_histories
 from harness.rundir.manifest import Manifest, read_manifest
+from harness.rundir.reading import DAMAGED
 from mqlab import load_options
 from mqlab.console import console as lab_console
 from mqlab.kinds import FOLDER, FOLDER_OR_URL, NEW_ZIP, RECORDED
@@ -319,9 +320,18 @@ def print_report(run: Path, options: argparse.Namespace, page: str = "") -> None
 
 
 def rewrite_report(options: argparse.Namespace, console: Console) -> int:
-    """Write the reports of an analysed run again."""
+    """Write the reports of an analysed run again. Raises RunDirectoryError: its evidence is not what was analysed."""
+    from analysis.evidence.trusted import trusted_run
+    from analysis.report.document import load_report_data
     from analysis.report.write import write_page, write_reports
 
+    told = load_report_data(options.run).manifest.notes
+    unsaid = [note for note in trusted_run(options.run).reservations() if note.startswith(DAMAGED) and note not in told]
+    if unsaid:
+        raise RunDirectoryError(
+            f"{unsaid[0].removeprefix(DAMAGED)}, and was not so when {options.run} was analysed",
+            advice=f"mqlab analyze {options.run} says what stands without it.",
+        )
     if read_manifest(options.run).incidents == ("load",):
         print(write_page(options.run))
         return EXIT_OK

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from analysis.ledger.must_know import WIDTH
 from harness.model.findings import Finding
-from harness.model.verdicts import HOLDS_IN_PART, VerdictKind
+from harness.model.verdicts import HOLDS_IN_PART, REFUTED_IN_PART, VerdictKind
 
 MARKERS = ("<!-- articles:begin -->", "<!-- articles:end -->")
 
@@ -27,7 +27,9 @@ CLAIMS = (
     "AVOID-04",
 )
 """Those that somebody would act on. One that is in no article, or that no release refutes, is left out."""
-WORDS: Mapping[str, str] = {VerdictKind.REFUTED: "is refuted on", HOLDS_IN_PART: "holds in part on"}
+WORDS: Mapping[str, str] = {
+    VerdictKind.REFUTED: "is refuted on", REFUTED_IN_PART: "is refuted in part on", HOLDS_IN_PART: "holds in part on",
+}  # fmt: skip
 
 
 def articles_wrong(lines: Sequence[Finding], statuses: Mapping[str, Mapping[str, str]]) -> str:

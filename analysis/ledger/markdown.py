@@ -15,7 +15,7 @@ from analysis.verdicts.order import natural_key
 from analysis.verdicts.words import expectation, unlike
 from harness.errors import LedgerError
 from harness.model.findings import FROM_RECORD, FROM_SUMMARY, Finding
-from harness.model.verdicts import HOLDS_IN_PART, VerdictKind
+from harness.model.verdicts import HOLDS_IN_PART, REFUTED_IN_PART, VerdictKind
 from harness.rundir.manifest import FREEZE
 
 Entries = dict[str, Finding]
@@ -150,6 +150,7 @@ def families_table(lines: Sequence[Finding]) -> str:
         by_release = []
         for release in releases:
             counts = Counter(statuses[claim][release] for claim in claims if release in statuses[claim])
+            counts[VerdictKind.REFUTED] += counts[REFUTED_IN_PART]
             by_release.append(" / ".join(str(counts[one]) for one in STATUSES) if counts else NOT_RUN)
         rows.append(_row([f"{family} ({len(claims)})", _title(family), *by_release]))
     return "\n".join([*rows, "", *sentences(main, families, releases)])

@@ -59,7 +59,7 @@ def _todos(data: ReportData) -> Iterator[Todo]:
     if data.manifest.status != "complete":
         yield Todo(says="The run is not complete: go on with it.", command="mqlab verify --resume RUN_DIR")
     findings = data.findings
-    if refuted := _claims(findings, lambda one: one.verdict is VerdictKind.REFUTED):
+    if refuted := _claims(findings, lambda one: one.status == VerdictKind.REFUTED):
         yield Todo(says="Do not rest on what is refuted on your release:", claims=refuted)
     if differing := tuple(sorted(differs_between_releases(findings), key=natural_key)):
         yield Todo(says="Before an upgrade, read what differs between releases:", claims=differing)

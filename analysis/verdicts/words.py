@@ -9,7 +9,7 @@ from typing import Protocol
 
 from analysis.verdicts.order import natural_key
 from harness.model.findings import Finding
-from harness.model.verdicts import HOLDS_IN_PART, Reason, VerdictKind
+from harness.model.verdicts import HOLDS_IN_PART, REFUTED_IN_PART, Reason, VerdictKind
 
 SYMBOLS = {
     VerdictKind.CONFIRMED: "\N{CHECK MARK}",
@@ -21,6 +21,7 @@ STANDINGS: Mapping[str, str] = {
     VerdictKind.CONFIRMED: "holds",
     VerdictKind.REFUTED: "does not hold",
     VerdictKind.UNDECIDED: "is not settled",
+    REFUTED_IN_PART: "does not hold where it is settled",
 }
 """How a verdict is spoken of."""
 
@@ -62,14 +63,15 @@ REASON_MEANINGS = {
 class Tally:
     """How many findings came out which way. ``mismatches`` are decided ones that differ from their expectation.
 
-    ``no_expectation`` are those, decided or not, that have none. ``in_part`` hold in some of their scopes alone, and are none of
-    the ``refuted``.
+    ``no_expectation`` are those, decided or not, that have none. ``in_part`` hold in some of their scopes alone, and
+    ``refuted_in_part`` do not, while others are not settled; neither are any of the ``refuted``.
     """
 
     findings: int
     confirmed: int
     refuted: int
     in_part: int
+    refuted_in_part: int
     undecided: int
     mismatches: int
     no_expectation: int
@@ -142,6 +144,7 @@ def tally(findings: Iterable[Finding]) -> Tally:
         confirmed=count[VerdictKind.CONFIRMED],
         refuted=count[VerdictKind.REFUTED],
         in_part=count[HOLDS_IN_PART],
+        refuted_in_part=count[REFUTED_IN_PART],
         undecided=count[VerdictKind.UNDECIDED],
         mismatches=sum(map(is_mismatch, listed)),
         no_expectation=sum(finding.expected is None for finding in listed),
@@ -154,6 +157,7 @@ def tally_words(counted: Tally) -> str:
         return "no findings"
     noun = "finding" if counted.findings == 1 else "findings"
     in_part = f"{counted.in_part} {'holds' if counted.in_part == 1 else 'hold'} in part, " if counted.in_part else ""
+    in_part += f"{counted.refuted_in_part} refuted in part, " if counted.refuted_in_part else ""
     words = (
         f"{counted.findings} {noun}: {counted.confirmed} confirmed, {in_part}{counted.refuted} refuted, "
         f"{counted.undecided} undecided"

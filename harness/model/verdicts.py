@@ -13,7 +13,7 @@ class VerdictKind(StrEnum):
     UNDECIDED = "undecided"
 
 
-HOLDS_IN_PART = "holds in part"
+HOLDS_IN_PART, REFUTED_IN_PART = "holds in part", "refuted in part"
 
 
 class OfScope(Protocol):
@@ -59,11 +59,16 @@ def scopes_not_settled(parts: Iterable[OfScope]) -> tuple[str, ...]:
 
 
 def status_of(verdict: VerdictKind, parts: Iterable[OfScope]) -> str:
-    """The verdict in a word: a claim that is refuted as worded, in some of its scopes alone, holds in part."""
+    """The verdict in a word.
+
+    A claim that is refuted as worded, in some of its scopes alone, holds in part where another one bears it out. Where none does
+    and one is not settled it is refuted in part.
+    """
     own = [part for part in parts if part.role != "control"]
     refuted = [part for part in own if part.verdict is VerdictKind.REFUTED]
-    in_part = bool(refuted) and all(part.scope for part in refuted) and bool(scopes_that_hold(own))
-    return HOLDS_IN_PART if verdict is VerdictKind.REFUTED and in_part else str(verdict)
+    if verdict is not VerdictKind.REFUTED or not refuted or not all(part.scope for part in refuted):
+        return str(verdict)
+    return HOLDS_IN_PART if scopes_that_hold(own) else REFUTED_IN_PART if scopes_not_settled(own) else str(verdict)
 
 
 class Reason(StrEnum):

@@ -122,11 +122,7 @@ def test_no_verdict_comes_from_damage(
         now = verdicts_of(found)
         assert now.keys() == whole.keys(), mutation
         # What held where the evidence is lost now is not refuted there.
-        silent = [
-            one.claim
-            for one in found
-            if one.cell() in in_part and one.status == VerdictKind.REFUTED and not one.not_settled
-        ]
+        silent = [one.claim for one in found if one.cell() in in_part and one.status == VerdictKind.REFUTED]
         assert silent == [], mutation
         moved = {
             name: (whole[name], verdict)

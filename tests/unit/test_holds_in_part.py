@@ -8,7 +8,15 @@ import pytest
 
 from analysis.verdicts.words import verdict_words
 from harness.model.findings import PartResult
-from harness.model.verdicts import HOLDS_IN_PART, Reason, VerdictKind, scopes_not_settled, scopes_that_hold, status_of
+from harness.model.verdicts import (
+    HOLDS_IN_PART,
+    REFUTED_IN_PART,
+    Reason,
+    VerdictKind,
+    scopes_not_settled,
+    scopes_that_hold,
+    status_of,
+)
 from mqlab.recorded import committed_ledger
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
@@ -28,7 +36,9 @@ def part(verdict: VerdictKind, scope: str = "", role: str = "claim") -> PartResu
         ([part(CONFIRMED, "one broker"), part(REFUTED, "three"), part(REFUTED)], "refuted"),
         # A scope holds where all of its parts do.
         ([part(CONFIRMED, "one broker"), part(REFUTED, "one broker")], "refuted"),
-        ([part(UNDECIDED, "one broker"), part(REFUTED, "three")], "refuted"),
+        ([part(UNDECIDED, "one broker"), part(REFUTED, "three")], REFUTED_IN_PART),
+        ([part(UNDECIDED, "three"), part(REFUTED, "three")], "refuted"),
+        ([part(UNDECIDED, "one broker"), part(REFUTED, "three"), part(REFUTED)], "refuted"),
         ([part(CONFIRMED, "one broker", role="control"), part(REFUTED, "three")], "refuted"),
         ([part(REFUTED)], "refuted"),
         # Refuted by what was seen before its present rule.
@@ -67,11 +77,11 @@ def test_a_refuted_claim_says_which_scopes_it_leaves_open_and_why() -> None:
     assert scopes_not_settled(parts) == ("one broker (evidence damaged)",)
     line = next(line for line in committed_ledger() if line.verdict is REFUTED)
     refuted = dataclasses.replace(line, parts=parts[:3], expected=REFUTED, reason="")
-    assert verdict_words(refuted) == "refuted, not settled where one broker (evidence damaged)"
+    assert verdict_words(refuted) == "refuted in part, not settled where one broker (evidence damaged)"
     assert verdict_words(dataclasses.replace(refuted, parts=parts[2:3])) == "refuted"
     assert not dataclasses.replace(refuted, verdict=UNDECIDED).not_settled
 
 
 def test_ordered_sends_of_the_oldest_release_are_left_open_where_they_are_synchronous() -> None:
     (found,) = (line for line in committed_ledger() if line.cell()[:3] == ("SENDS-05", "4.6.0", "local"))
-    assert (found.status, found.not_settled) == ("refuted", ("synchronous (unverified counterexample)",))
+    assert (found.status, found.not_settled) == (REFUTED_IN_PART, ("synchronous (unverified counterexample)",))

@@ -22,7 +22,7 @@ from analysis.evidence.tables import DAMAGED, TRIALS, frame_of
 from analysis.evidence.trials import lock_life_ms, setting, trial_facts, trials_frame
 from analysis.report import html
 from analysis.report.write import write_page, write_reports
-from harness.errors import EXIT_USAGE, RunDirectoryError
+from harness.errors import EXIT_OK, EXIT_USAGE, RunDirectoryError
 from harness.model.rocketmq import LOCK_LIFE, LOCK_LIFE_MS
 from harness.rundir.decode import read_document
 from harness.rundir.documents import write_document
@@ -33,8 +33,11 @@ from harness.rundir.writing import RunWriter
 from mqlab.main import main
 from tests.lib.hostile_runs import HOSTILE_VALUES, damage, damaged_line, damaged_lines
 from tests.lib.own_scenarios import own_load
+from tests.lib.packed_run import unpack_run
 from tests.lib.runs import Run
 from tests.lib.samples import loaded, sample
+from tests.lib.samples import write_document as write_sample
+from tests.lib.sealed import SEALED
 from tests.unit.test_resume import MANIFEST
 
 PLACE = "trials/load/history/owner.jsonl"
@@ -278,3 +281,18 @@ def test_a_page_of_before_is_not_taken_for_an_answer(tmp_path: Path, capsys: pyt
     said = capsys.readouterr().err
     assert "has no manifest.json; the report.html there is of an earlier analysis" in said
     assert (tmp_path / "report.html").is_file()
+
+
+def test_a_report_is_not_made_again_of_evidence_that_was_damaged_since(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    unpack_run(SEALED / "load-ordered.json.xz", run)
+    write_sample(run, sample())
+    assert main(["report", str(run)]) == EXIT_OK
+    (history,) = sorted(run.glob("trials/*/history/*.jsonl"))[:1]
+    history.write_bytes(history.read_bytes()[:-500])
+    assert main(["report", str(run)]) == EXIT_USAGE
+    said = capsys.readouterr().err
+    assert f"{history.name} has " in said
+    assert f"and was not so when {run} was analysed\nmqlab analyze {run} says what stands without it." in said
