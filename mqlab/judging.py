@@ -226,7 +226,7 @@ def judge(
     tried = agreement.tried(findings) if is_quick else findings
     shown = agreement.beside_record(tried, committed_ledger()) if is_quick else tried
     document = load_report_data(path)
-    told = [f"{words}\n" for words in evidence_told(document.manifest.notes)]
+    told = [f"{words}\n" for words in evidence_told(document.manifest.notes, document.manifest.command)]
     print("".join(told), end="", file=sys.stderr if options.json else sys.stdout)
     if options.json:
         print_json([dataclasses.asdict(finding) for finding in findings])

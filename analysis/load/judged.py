@@ -51,7 +51,7 @@ class JudgedLoad:
     def lines(self) -> list[str]:
         """For a person."""
         f = self.figures
-        first = evidence_told(self.notes)
+        first = evidence_told(self.notes, "mqlab load")
         stopped = [f"the load was {note}" for note in self.notes if note.startswith(STOPPED)]
         lines = [*first, self.ending.words] if self.ending.words else [*first, *stopped]
         is_counted = bool(f.sends or f.consumptions) or self.ending.is_reached or not first

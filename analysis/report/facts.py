@@ -11,15 +11,12 @@ from analysis.report.document import ReportData
 from analysis.report.injections import by_injection
 from analysis.verdicts.numbers import NARROW_SPACE, number, parameter
 from analysis.verdicts.order import natural_key
-from harness.rundir.integrity import UNVOUCHED
+from harness.rundir.integrity import FOREIGN, UNVOUCHED
 from harness.rundir.reading import DAMAGED
 
 DAMAGE_MAX = 20
 
-WHAT_TO_DO = (
-    "What rests on it is undecided, and all else stands. Copy the run again from where it was made. If it is damaged there, too, "
-    "mqlab verify --resume makes again what is not whole; a load is run again."
-)
+LEFT_OUT = "No verdict rests on what is foreign, and all else stands."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +31,7 @@ class Fact:
 def warnings(data: ReportData) -> tuple[str, ...]:
     """What weakens a run, a sentence each; first what of its files is damaged."""
     manifest = data.manifest
-    found = list(evidence_told(manifest.notes))
+    found = list(evidence_told(manifest.notes, manifest.command))
     if not data.findings:
         found.append("This run has no findings. Nothing was confirmed, and nothing was refuted.")
     if manifest.incidents == ("load",):
@@ -53,15 +50,34 @@ def warnings(data: ReportData) -> tuple[str, ...]:
     return tuple(found)
 
 
-def evidence_told(notes: Sequence[str]) -> list[str]:
-    """What the notes of a run say of its files: each damage by its name, up to a bound, or that nothing vouches for them."""
+def evidence_told(notes: Sequence[str], command: str) -> list[str]:
+    """What the notes of a run say of its files: each damage by its name, up to a bound, or that nothing vouches for them.
+
+    ``command`` made the run: what to do hangs on it.
+    """
     damage = [note for note in notes if note.startswith(DAMAGED)]
     told = damage[:DAMAGE_MAX]
     if more := len(damage) - len(told):
         told.append(f"{DAMAGED}{number(more)} more files and folders, which analysis/page.json names")
-    if damage:
-        told.append(WHAT_TO_DO)
+    if any(FOREIGN not in note for note in damage):
+        told.append(_what_to_do(command))
+    elif damage:
+        told.append(LEFT_OUT)
     return [*told, *(note for note in notes if note == UNVOUCHED)]
+
+
+def _what_to_do(command: str) -> str:
+    """Only what ``mqlab verify`` made can be gone on with."""
+    by_verify = command.split()[1:2] == ["verify"]
+    again = (
+        "mqlab verify --resume RUN_DIR makes again what is not whole."
+        if by_verify
+        else "start it again: a load or a single trial cannot be gone on with."
+    )
+    return (
+        "What rests on it is undecided, and all else stands. Copy the run again from where it was made. If it is damaged there, "
+        f"too, {again}"
+    )
 
 
 def facts(data: ReportData) -> tuple[Fact, ...]:

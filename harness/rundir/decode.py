@@ -64,7 +64,10 @@ def _read(kind: type[T], path: Path) -> T:
     except OSError as error:
         raise RunDirectoryError(f"{path} cannot be read: {error.strerror or error}", advice=BRING_AGAIN) from error
     except json.JSONDecodeError as error:
-        why = f"it is no whole JSON document, and ends or breaks at line {error.lineno}, column {error.colno}"
+        why = _why_not_whole(error)
+        raise RunDirectoryError(f"{path} cannot be read: it {why}", advice=BRING_AGAIN) from error
+    except UnicodeDecodeError as error:
+        why = f"it is no text, byte {error.start + 1:,} is no UTF-8"
         raise RunDirectoryError(f"{path} cannot be read: {why}", advice=BRING_AGAIN) from error
     except ValueError as error:
         raise RunDirectoryError(f"{path} cannot be read: {error}", advice=BRING_AGAIN) from error
@@ -85,6 +88,16 @@ def _read(kind: type[T], path: Path) -> T:
         return decode(kind, document)
     except DecodeError as error:
         raise RunDirectoryError(f"{path} is not a whole {kind.__name__}: {error}") from error
+
+
+def _why_not_whole(error: json.JSONDecodeError) -> str:
+    """What is wrong with a document, in an operator's words."""
+    if not error.doc.strip("\0"):
+        return "holds nothing but NUL bytes" if error.doc else "is empty"
+    # A string that a cut leaves open is told of at its beginning.
+    if error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated string"):
+        return f"is cut, and ends amid line {error.lineno}"
+    return f"is no JSON document, and breaks at line {error.lineno}, column {error.colno}"
 
 
 _OF_THE_HARNESS = ("manifest.json", "trial.json", "deployment.json")

@@ -1,5 +1,6 @@
 """What a run directory's documents and files say of each other: what is missing, cut, changed, doubled or foreign."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -12,7 +13,10 @@ from harness.rundir.sealing import DEPLOYMENT_FILE, TRIAL_FILE, damage_of_number
 
 T = TypeVar("T", TrialRecord, DeploymentRecord)
 
-CHANGED = "was changed after it had been sealed"
+CHANGED = "is not the file that was sealed: its sum is another one"
+
+FOREIGN = "is foreign, and left out: "
+"""What is said of something that the run does not name begins so."""
 
 UNVOUCHED = "Nothing vouches for the files of this run: it was made before a run's files were sealed"
 
@@ -53,6 +57,30 @@ class Look:
         self.manifest = manifest
         self.problems: list[str] = [] if manifest.sealed else [UNVOUCHED]
         self.damage: list[Damage] = []
+        self._is_of_this_run = False
+
+    def require_own_manifest(self) -> None:
+        """Refuse a manifest that lies in another run's folder: it is of none of the records there, and they are all of others.
+
+        Raises RunDirectoryError.
+        """
+        if not self.manifest.sealed or self._is_of_this_run:
+            return
+        kinds: tuple[tuple[type[TrialRecord] | type[DeploymentRecord], str], ...] = (
+            (TrialRecord, f"trials/*/{TRIAL_FILE}"),
+            (DeploymentRecord, f"deployments/*/{DEPLOYMENT_FILE}"),
+        )
+        others: set[str] = set()
+        for kind, file in kinds:
+            for path in self.root.glob(file):
+                with contextlib.suppress(RunDirectoryError):
+                    others.add(read_document(kind, path).run)
+        if others := others - {"", self.manifest.run}:
+            raise RunDirectoryError(
+                f"{self.root / 'manifest.json'} is of the run {self.manifest.run}, and what lies beside it of "
+                f"{' and '.join(sorted(others))}",
+                advice="Copy manifest.json, or all of the run, again from where it was made.",
+            )
 
     def trials(self) -> list[TrialRecord]:
         """Those that were begun; of a run that is not sealed those that were planned, and what they were repeated as."""
@@ -70,7 +98,7 @@ class Look:
             records = _planned_of(records, self.manifest.trials)
         for name in sorted(folders - records.keys()):
             if self.manifest.sealed or (self.root / "trials" / name / TRIAL_FILE).exists():
-                self._found(f"trials/{name}", "is foreign, and left out: the manifest names no such trial")
+                self._found(f"trials/{name}", f"{FOREIGN}the manifest names no such trial")
         absent = [name for name in self.manifest.trials if name not in records]
         if absent:
             some = ", ".join(absent[:3]) + (", ..." if len(absent) > 3 else "")
@@ -103,7 +131,7 @@ class Look:
             place, spoiled = f"deployments/{name}", frozenset(of.get(name, ()))
             if self.manifest.sealed and not spoiled:
                 if f"{place}/{DEPLOYMENT_FILE}" not in self.manifest.documents and self.manifest.documents:
-                    self._found(place, "is foreign, and left out: the manifest names no such deployment")
+                    self._found(place, f"{FOREIGN}the manifest names no such deployment")
                 continue
             record = self._document(DeploymentRecord, f"{place}/{DEPLOYMENT_FILE}", name, spoiled)
             if record is None:
@@ -131,8 +159,8 @@ class Look:
                 self._once(file, "is not what it was when the run ended")
 
     def _once(self, file: str, what: str) -> None:
-        """Note it unless something of the file is noted already."""
-        if any(damage.file == file for damage in self.damage):
+        """Note it unless something of the file, or of a folder that it lies in, is noted already."""
+        if any(damage.file == file or file.startswith(f"{damage.file}/") for damage in self.damage):
             return
         kind, name = PurePosixPath(file).parts[:2] if "/" in file else ("", "")
         if kind == "trials":
@@ -171,24 +199,32 @@ class Look:
         if self.manifest.sealed and record.run != self.manifest.run:
             self._found(file, f"is of another run, {record.run or 'one that is not sealed'}", spoiled)
             return None
+        self._is_of_this_run = True
         return record
 
     def _files(self, place: str, files: Mapping[str, SealedFile], spoiled: frozenset[str]) -> None:
         """Compare what lies in a folder with what its record names."""
         folder = self.root / place
         there = {str(path.relative_to(folder)): path for path in evidence_files(folder)}
+        record = TRIAL_FILE if place.startswith("trials/") else DEPLOYMENT_FILE
+        gone: dict[str, int] = {}
         for name, sealed in files.items():
             file = f"{place}/{name}"
             if name not in there:
-                self._found(file, "is missing", spoiled)
+                # A folder that is gone is named instead of each file that was in it.
+                above = (str(one) for one in reversed(PurePosixPath(name).parents) if not (folder / one).is_dir())
+                missing = next(above, name)
+                gone[missing] = gone.get(missing, 0) + 1
             elif (size := there[name].stat().st_size) != sealed.bytes:
-                how = "it was cut" if size < sealed.bytes else "it has grown"
-                what = f"has {size:,} bytes, and had {sealed.bytes:,} when it was sealed: {how}, or it is another file"
+                what = f"is not the file that was sealed: it has {size:,} bytes, and had {sealed.bytes:,}"
                 self._found(file, what, spoiled)
             elif sealed.damage:
                 self._found(file, sealed.damage, spoiled)
+        for missing, count in gone.items():
+            what = "is missing" if missing in files else f"is missing with all its files ({count:,})"
+            self._found(f"{place}/{missing}", what, spoiled)
         for name in sorted(there.keys() - files.keys()):
-            self._found(f"{place}/{name}", f"is foreign, and left out: {place.partition('/')[2]} does not name it")
+            self._found(f"{place}/{name}", f"{FOREIGN}{place}/{record} does not name it")
 
 
 def _planned_of(records: Mapping[str, TrialRecord], planned: Sequence[str]) -> dict[str, TrialRecord]:

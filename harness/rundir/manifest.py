@@ -237,6 +237,11 @@ class DeploymentRecord:
 def read_manifest(run_path: Path) -> Manifest:
     """Raises RunDirectoryError when this is not a run directory, or one of another schema."""
     if not (run_path / "manifest.json").is_file():
+        if (run_path / "trials").is_dir():
+            raise RunDirectoryError(
+                f"{run_path} has lost its manifest.json, which alone says what the run is and which trials it has",
+                advice="Copy manifest.json, or all of the run, again from where it was made.",
+            )
         why = "it has no manifest.json" if run_path.is_dir() else "there is no such folder"
         raise RunDirectoryError(
             f"{run_path} is not a run directory: {why}",

@@ -45,7 +45,8 @@ def require_own_files(folder: Path) -> None:
                     elif not (stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
                         raise RunDirectoryError(
                             f"{Path(entry.path)} is a link, a pipe or a device, and a run holds folders and files alone",
-                            advice="Remove it if you know where the run comes from.",
+                            advice="Put in its place what it leads to, if that is the run's own, or copy the run again from where "
+                            "it was made.",
                         )
         except OSError:
             # Of a run under way something goes while it is looked at; what cannot be read is said by whoever wants it.

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from harness.rundir.integrity import Damage, Look, damage_of_content
 from harness.rundir.manifest import ENDED, DeploymentRecord, Manifest, SealedFile, TrialRecord, read_manifest
@@ -101,13 +101,14 @@ def read_run_directory(path: Path) -> RunDirectory:
     What the documents say of the files' names and lengths is compared; ``verified`` compares their content, too.
 
     Raises :class:`harness.errors.RunDirectoryError` when there is no such folder, when it has no manifest, or when the
-    manifest is of another schema, lacks a field, or was changed.
+    manifest is of another schema, or of another run, lacks a field, or was changed.
     """
     manifest = read_manifest(path)
     require_own_files(path)
     looked = Look(path.resolve(), manifest)
     trials = looked.trials()
     deployments = looked.deployments(trials)
+    looked.require_own_manifest()
     looked.documents()
     order = {name: index for index, name in enumerate((*manifest.trials, *manifest.begun))}
     return RunDirectory(
@@ -140,7 +141,7 @@ def verified(run: RunDirectory, *, threads: int = 1, leaving_out: str = "") -> R
             place = f"deployments/{deployment.deployment}"
             files += [(f"{place}/{name}", sealed, of_it) for name, sealed in deployment.files.items()]
     named = {damage.file for damage in run.damage}
-    files = [one for one in files if one[0] not in named]
+    files = [one for one in files if named.isdisjoint((one[0], *map(str, PurePosixPath(one[0]).parents)))]
     files = [one for one in files if not fnmatch(one[0], leaving_out)]
     with ThreadPoolExecutor(max(1, threads)) as pool:
         said = pool.map(lambda one: damage_of_content(run.path / one[0], one[1]), files)

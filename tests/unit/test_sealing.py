@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from analysis.report.facts import LEFT_OUT, evidence_told
 from harness.errors import RunDirectoryError
 from harness.rundir.documents import document_text
 from harness.rundir.events import EventLog
-from harness.rundir.integrity import UNVOUCHED
+from harness.rundir.integrity import FOREIGN, UNVOUCHED
 from harness.rundir.manifest import DeploymentRecord, Manifest
-from harness.rundir.reading import RunDirectory, read_run_directory, verified
+from harness.rundir.reading import DAMAGED, RunDirectory, read_run_directory, verified
 from harness.rundir.sealing import evidence_files, read_sum, sealed_file
 from harness.rundir.writing import RunWriter
 from mqlab.resume import finished_trials
@@ -162,9 +163,9 @@ def _grown(path: Path) -> None:
     ("spoil", "words"),
     [
         (Path.unlink, "is missing"),
-        (_cut, "has 100 bytes, and had"),
-        (_grown, "when it was sealed: it has grown, or it is another file"),
-        (_nul, "was changed after it had been sealed"),
+        (_cut, "is not the file that was sealed: it has 100 bytes, and had "),
+        (_grown, "is not the file that was sealed: it has "),
+        (_nul, "is not the file that was sealed: its sum is another one"),
     ],
 )
 @pytest.mark.parametrize(("file", "trials"), [(HISTORY, {"t1"}), (LOG, set(TRIALS))])
@@ -193,7 +194,7 @@ def test_what_the_run_does_not_name_is_left_out(run: Path) -> None:
     shutil.copytree(run / "trials/t1", run / "trials/t4")
     shutil.copytree(run / f"deployments/{DEPLOYMENT}", run / "deployments/d9")
     assert damage(run) == [
-        ("trials/t1/history/again.jsonl", "is foreign, and left out: t1 does not name it", set()),
+        ("trials/t1/history/again.jsonl", "is foreign, and left out: trials/t1/trial.json does not name it", set()),
         ("trials/t4", "is foreign, and left out: the manifest names no such trial", set()),
         ("deployments/d9", "is foreign, and left out: the manifest names no such deployment", set()),
     ]
@@ -201,6 +202,57 @@ def test_what_the_run_does_not_name_is_left_out(run: Path) -> None:
     assert [trial.trial for trial in read.trials] == list(TRIALS)
     assert len(read.history_files()) == 3
     assert len(read.evidence("deployments/*/nodes/*/logs/*.log")) == 2
+
+
+def test_a_folder_that_is_gone_is_named_once(run: Path) -> None:
+    shutil.rmtree(run / "trials/t1/history")
+    shutil.rmtree(run / f"deployments/{DEPLOYMENT}/nodes")
+    assert damage(run) == [
+        ("trials/t1/history", "is missing with all its files (1)", {"t1"}),
+        (f"deployments/{DEPLOYMENT}/nodes", "is missing with all its files (2)", set(TRIALS)),
+    ]
+    shutil.rmtree(run / "trials/t1")
+    assert damage(run)[0] == ("trials/t1", "is missing", {"t1"})
+    assert len(damage(run)) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is empty"),
+        (bytes(4096), "holds nothing but NUL bytes"),
+        (b'{\n "schema": 2,\n "tri', "is cut, and ends amid line 3"),
+        (b'{\n "schema": 2,', "is cut, and ends amid line 2"),
+        (b'{\n "schema": 2}}', "is no JSON document, and breaks at line 2, column 14"),
+        (b'{"trial": "\xff"}', "is no text, byte 12 is no UTF-8"),
+    ],
+)
+def test_what_is_wrong_with_a_document_is_said_in_words(run: Path, content: bytes, words: str) -> None:
+    (run / "trials/t1/trial.json").write_bytes(content)
+    assert damage(run) == [("trials/t1/trial.json", f"cannot be read: it {words}", {"t1"})]
+
+
+def test_a_manifest_of_another_run_is_refused_by_name(run: Path, tmp_path: Path) -> None:
+    with RunWriter.create(tmp_path / "other", dataclasses.replace(MANIFEST, run="another")) as writer:
+        record_trial(writer, "t1", deployment=DEPLOYMENT)
+    shutil.copy(tmp_path / "other/manifest.json", run / "manifest.json")
+    own = json.loads((run / "trials/t1/trial.json").read_text())["run"]
+    with pytest.raises(
+        RunDirectoryError, match=rf"manifest\.json is of the run another, and what lies beside it of {own}$"
+    ):
+        look(run)
+
+
+def test_what_to_do_hangs_on_what_made_the_run() -> None:
+    cut, foreign = (
+        f"{DAMAGED}trials/t1/events.jsonl is missing",
+        f"{DAMAGED}trials/t4 {FOREIGN}the manifest names no such trial",
+    )
+    assert "mqlab verify --resume RUN_DIR" in evidence_told([cut, foreign], "mqlab verify append-stall")[-1]
+    for command in ("mqlab load --rate 500", "mqlab run append-stall"):
+        assert "--resume" not in (told := evidence_told([cut], command)[-1])
+        assert told.endswith("start it again: a load or a single trial cannot be gone on with.")
+    assert evidence_told([foreign], "mqlab load") == [foreign, LEFT_OUT]
 
 
 def test_a_copied_cluster_is_no_other_cluster(run: Path) -> None:
