@@ -259,19 +259,32 @@ def analyze_run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _analyze(options: argparse.Namespace, console: Console, url: str = "") -> int:
+    if options.parts:
+        join_histories(options.run, options.parts)
     try:
         return _analyzed(options, console, url)
     except RunDirectoryError as error:
-        if not (options.run / "report.html").is_file():
-            raise
-        said = f"{error}; the report.html there is of an earlier analysis, and says nothing of the run as it is now"
-        raise RunDirectoryError(said, advice=error.advice) from error
+        if said := _set_page_aside(options.run):
+            raise RunDirectoryError(f"{error.message}; {said}", advice=error.advice) from error
+        raise
+
+
+def _set_page_aside(run: Path) -> str:
+    """Rename the page of an earlier analysis of a run that is refused now; what is said of it, empty where there is none."""
+    page, aside = run / "report.html", run / "report.before.html"
+    # Another folder's report is none of the lab's.
+    if not (run / "trials").is_dir() or not page.is_file():
+        return ""
+    words = "its report.html is of an earlier analysis, and says nothing of the run as it is now"
+    try:
+        page.replace(aside)
+    except OSError:
+        return words
+    return f"{words}: it is {aside.name} from here on"
 
 
 def _analyzed(options: argparse.Namespace, console: Console, url: str = "") -> int:
     page = f"{url}/report.html" if url else ""
-    if options.parts:
-        join_histories(options.run, options.parts)
     manifest = read_manifest(options.run)
     if manifest.incidents == ("load",):
         return judge_load(options.run, options, find_java(), console, page)

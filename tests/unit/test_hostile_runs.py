@@ -275,12 +275,30 @@ def test_a_time_that_is_no_number_of_json_is_drawn_nowhere(tmp_path: Path, value
     assert "Infinity" not in page.partition('type="application/json"')[2].partition("</script>")[0]
 
 
-def test_a_page_of_before_is_not_taken_for_an_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "report.html").write_text("<h1>12 hold</h1>")
+@pytest.mark.parametrize("spoil", ["removed", "cut"])
+def test_a_page_of_before_is_not_taken_for_an_answer(
+    small_runs: Sequence[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], spoil: str
+) -> None:
+    run = shutil.copytree(small_runs[0], tmp_path / "run")
+    (run / "report.html").write_text("<h1>12 hold</h1>")
+    manifest = (run / "manifest.json").read_bytes()
+    (run / "manifest.json").unlink()
+    if spoil == "cut":
+        (run / "manifest.json").write_bytes(manifest[:100])
+    assert main(["analyze", str(run)]) == EXIT_USAGE
+    said = " ".join(capsys.readouterr().err.split())
+    assert ("is cut, and ends amid line" if spoil == "cut" else "has lost its manifest.json") in said
+    assert "its report.html is of an earlier analysis, and says nothing of the run as it is now" in said
+    assert said.endswith("from where it was made.") or "Copy the run again from where it was made" in said
+    assert not (run / "report.html").exists()
+    assert (run / "report.before.html").read_text() == "<h1>12 hold</h1>"
+
+
+def test_the_page_of_a_folder_that_is_no_run_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "report.html").write_text("<h1>of another tool</h1>")
     assert main(["analyze", str(tmp_path)]) == EXIT_USAGE
-    said = capsys.readouterr().err
-    assert "has no manifest.json; the report.html there is of an earlier analysis" in said
-    assert (tmp_path / "report.html").is_file()
+    assert "earlier analysis" not in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
 def test_a_report_is_not_made_again_of_evidence_that_was_damaged_since(
