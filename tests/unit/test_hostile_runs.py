@@ -312,5 +312,5 @@ def test_a_report_is_not_made_again_of_evidence_that_was_damaged_since(
     history.write_bytes(history.read_bytes()[:-500])
     assert main(["report", str(run)]) == EXIT_USAGE
     said = capsys.readouterr().err
-    assert f"{history.name} has " in said
+    assert f"{history.name} is not the file that was sealed" in said
     assert f"and was not so when {run} was analysed\nmqlab analyze {run} says what stands without it." in said
