@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import lzma
 import os
 import re
+import struct
 import tarfile
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 from urllib.parse import unquote
@@ -33,7 +35,8 @@ PIECE_BYTES = 2**20
 LETTERS = 8
 
 MANIFEST = "META-INF/MANIFEST.MF"
-_WRAPPED = re.compile(r"\r?\n ")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_WRAPPED = re.compile(rf"(?:{_LINE_END.pattern}) ")
 """In a manifest a line goes on in the next one after a space."""
 _OWN_JAR = re.compile(r"[^/\\:][^\\:]*")
 _JAR = re.compile(r"(?:.*/)?lib/([A-Za-z0-9][\w.+-]{0,150})\.jar", re.ASCII)
@@ -59,7 +62,11 @@ def take_build(path: Path, cache: Path | None = None) -> str:
                     left -= target.write(piece)
                     if left < 0:
                         raise _no_build(path, f"its jars have more than {BYTES_MAX / 1e9:g} GB")
-            if elsewhere := _classes_elsewhere(Path(folder) / name):
+            try:
+                elsewhere = _classes_elsewhere(Path(folder) / name)
+            except _UNREADABLE as error:
+                raise _no_build(path, f"its {name}.jar cannot be read: {central.says(error)}") from error
+            if elsewhere:
                 raise _no_build(path, f"its {name}.jar has Java look for classes at {shown(elsewhere)}")
             with (Path(folder) / name).open("rb") as file:
                 sums[name] = hashlib.file_digest(file, "sha256").hexdigest()
@@ -95,14 +102,18 @@ def _version(path: Path, names: dict[str, str]) -> str:
 def _classes_elsewhere(jar: Path) -> str:
     """The first entry of a jar's Class-Path that leads out of its folder, to a host perhaps: Java follows it unasked.
 
-    Empty where there is none; what is no jar has no manifest.
+    Empty where there is none. Raises what _UNREADABLE has where it cannot be told: Java reads some of what Python refuses.
     """
-    with suppress(*_UNREADABLE, KeyError), zipfile.ZipFile(jar) as packed:
-        names = [name for name in packed.namelist() if name.upper() == MANIFEST]
-        for name in names:
-            with packed.open(name) as file:
-                lines = _WRAPPED.sub("", file.read(PIECE_BYTES).decode("utf-8", "replace")).splitlines()
-            for line in lines:
+    with zipfile.ZipFile(jar) as packed:
+        manifests = [one for one in packed.infolist() if one.filename.upper() == MANIFEST]
+        if len(manifests) > 1:
+            raise ValueError(f"it has {len(manifests):,} manifests")
+        for one in manifests:
+            with packed.open(one) as file:
+                read = file.read(PIECE_BYTES + 1)
+            if len(read) > PIECE_BYTES:
+                raise ValueError(f"a manifest of more than {PIECE_BYTES:,} bytes")
+            for line in _LINE_END.split(_WRAPPED.sub("", read.decode("utf-8", "replace"))):
                 key, _, value = line.partition(":")
                 for entry in value.split() if key.casefold() == "class-path" else ():
                     plain = unquote(entry)
@@ -125,19 +136,22 @@ def _jars_of(path: Path) -> Iterator[Iterator[_Opened]]:
         if path.is_dir():
             files = sorted([*path.glob("lib/*.jar"), *path.glob("*/lib/*.jar")])
             yield _named((str(file), lambda file=file: file.open("rb")) for file in files if file.is_file())  # type: ignore[misc]
+        elif not path.is_file():
+            raise _no_build(path, "there is no such file or folder")
         elif path.name.endswith(ARCHIVES[2]):
             with zipfile.ZipFile(path) as packed:
                 yield _named((name, lambda name=name: packed.open(name)) for name in packed.namelist())  # type: ignore[misc]
-        elif path.is_file():
+        else:
             with gzip.open(path) as unpacked, tarfile.open(fileobj=cast(IO[bytes], _Pieces(unpacked))) as tar:
                 yield _named((one.name, lambda one=one: tar.extractfile(one)) for one in tar if one.isreg())  # type: ignore[misc]
-        else:
-            raise _no_build(path, "there is no such file or folder")
     except _UNREADABLE as error:
         raise _no_build(path, f"it cannot be read: {central.says(error)}") from error
 
 
-_UNREADABLE = (OSError, EOFError, tarfile.TarError, zlib.error, zipfile.BadZipFile, ValueError, RuntimeError)
+_UNREADABLE = (
+    OSError, EOFError, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error, zipfile.BadZipFile, ValueError,
+    RuntimeError,
+)  # fmt: skip
 """What a damaged or hostile archive raises; RuntimeError: it is encrypted, nested, or packed in a way that Python lacks."""
 
 

@@ -6,12 +6,14 @@ import functools
 import gzip
 import hashlib
 import http.server
+import io
 import os
 import random
 import shutil
 import socket
 import tarfile
 import threading
+import warnings
 import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -241,11 +243,17 @@ def test_without_a_network_it_is_said_that_there_is_none(monkeypatch: pytest.Mon
         ensure_jars("5.1.4")
 
 
+def _jar(word: str) -> bytes:
+    with zipfile.ZipFile(content := io.BytesIO(), "w") as jar:
+        jar.writestr(zipfile.ZipInfo("word"), word)
+    return content.getvalue()
+
+
 def _distribution(folder: Path, version: str = "5.5.0-corp1") -> Path:
     lib = folder / "rocketmq-all" / "lib"
     lib.mkdir(parents=True)
     for artifact in central.ARTIFACTS:
-        (lib / f"{artifact}-{version}.jar").write_text(artifact)
+        (lib / f"{artifact}-{version}.jar").write_bytes(_jar(artifact))
     (folder / "rocketmq-all" / "conf").mkdir()
     (folder / "rocketmq-all" / "conf" / "broker.conf").write_text("brokerName=a\n")
     return folder / "rocketmq-all"
@@ -261,14 +269,16 @@ def test_a_build_is_the_same_one_as_a_folder_and_packed(tmp_path: Path) -> None:
     assert name.startswith("5.5.0-corp1-")
     assert [jar.group for jar in read_lock(name)] == [jars.BUILD] * len(central.ARTIFACTS)
     shutil.rmtree(home)
-    assert [path.read_text() for path in ensure_jars(name)] == sorted(central.ARTIFACTS)
+    assert [path.read_bytes() for path in ensure_jars(name)] == [
+        _jar(artifact) for artifact in sorted(central.ARTIFACTS)
+    ]
     assert central.version_key(name) == (5, 5, 0)
 
 
 def test_a_build_with_another_jar_is_another_release(tmp_path: Path) -> None:
     home = _distribution(tmp_path)
     before = take_build(home)
-    (home / "lib" / "rocketmq-broker-5.5.0-corp1.jar").write_text("mended")
+    (home / "lib" / "rocketmq-broker-5.5.0-corp1.jar").write_bytes(_jar("mended"))
     assert take_build(home) != before
 
 
@@ -286,7 +296,7 @@ def test_a_builds_jar_that_was_changed_or_is_gone_is_named(tmp_path: Path) -> No
 def _packed(path: Path, names: list[str]) -> Path:
     with zipfile.ZipFile(path, "w") as packed:
         for name in names:
-            packed.writestr(name, "x")
+            packed.writestr(name, _jar("x"))
     return path
 
 
@@ -398,6 +408,46 @@ def test_no_jar_of_a_build_has_java_look_for_classes_elsewhere(tmp_path: Path, e
     with_class_path(entry)
     with pytest.raises(UsageError, match=r"its rocketmq-broker-5\.5\.0-corp1\.jar has Java look for classes at"):
         take_build(home)
+
+
+@pytest.mark.parametrize("lines", [
+    "Class-Path: htt\r p://192.0.2.1/\r", "Class-Path: a.jar\fhttp://192.0.2.1/\n",
+    f"X: {'x' * builds.PIECE_BYTES}\nClass-Path: http://192.0.2.1/\n",
+])  # fmt: skip
+def test_a_manifest_is_read_as_java_reads_it_or_not_at_all(tmp_path: Path, lines: str) -> None:
+    home = _distribution(tmp_path)
+    with zipfile.ZipFile(home / "lib" / "rocketmq-broker-5.5.0-corp1.jar", "w") as jar:
+        jar.writestr("META-INF/MANIFEST.MF", f"Manifest-Version: 1.0\n{lines}\n")
+    with pytest.raises(UsageError, match=r"has Java look for classes at|a manifest of more than"):
+        take_build(home)
+
+
+@pytest.mark.parametrize("what", ["sum", "name", "version", "twice", "none"])
+def test_a_jar_that_java_reads_and_python_does_not_is_refused(tmp_path: Path, what: str) -> None:
+    home = _distribution(tmp_path)
+    jar = home / "lib" / "rocketmq-broker-5.5.0-corp1.jar"
+    with warnings.catch_warnings(action="ignore"), zipfile.ZipFile(jar, "w") as packed:
+        for name in ["META-INF/MANIFEST.MF"] * (2 if what == "twice" else 1):
+            packed.writestr(name, "Class-Path: http://192.0.2.1/\n")
+    data = bytearray(jar.read_bytes())
+    at = data.index(b"PK\x01\x02")
+    if what == "sum":
+        data[at + 16] ^= 1
+    if what == "name":
+        data[30] ^= 0x20
+    if what == "version":
+        data[at + 6] = 99
+    jar.write_bytes(b"no jar" if what == "none" else data)
+    with pytest.raises(UsageError, match=r"its rocketmq-broker-5\.5\.0-corp1\.jar cannot be read: "):
+        take_build(home)
+
+
+def test_an_archive_that_is_no_file_holds_nobody_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.zip")
+    (tmp_path / "endless.zip").symlink_to("/dev/zero")
+    for name in ("pipe.zip", "endless.zip"):
+        with pytest.raises(UsageError, match="there is no such file or folder"):
+            take_build(tmp_path / name)
 
 
 def test_classes_that_java_cannot_take_are_told_in_one_sentence() -> None:
