@@ -33,6 +33,8 @@ KEPT = "incidents"
 """The folder of a run that has the files of incidents that are not the lab's own."""
 KEPT_CONF = "broker.conf"
 """The file of a run that is the user's."""
+SAID_CHARACTERS_MAX = 500
+"""Of an exception of a user's file."""
 
 
 def add_command(add: Adder) -> None:
@@ -175,17 +177,20 @@ class _File:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            raise self._said(error, vars(module)) from error
+            raise self._told(error, vars(module)) from error
         found = vars(module).get("SCENARIO")
         if found is None:
             raise self.mistake(
                 len(self._source.splitlines()) or 1, "the file states no SCENARIO",
                 "End it with SCENARIO = Scenario(...), as `mqlab new` writes it.",
             )  # fmt: skip
-        if not isinstance(found, Scenario):
+        # A class of the file's own could answer otherwise each time that it is asked.
+        if type(found) is not Scenario:
             says = f"SCENARIO is a {type(found).__name__} and has to be a Scenario(...)"
             raise self.mistake(
-                self.line_near("SCENARIO"), says, "Is there a comma behind it?" if isinstance(found, tuple) else ""
+                self.line_near("SCENARIO"),
+                says,
+                "Is there a comma behind it?" if issubclass(type(found), tuple) else "",
             )
         return found
 
@@ -209,6 +214,13 @@ class _File:
 
     def _calls(self) -> Iterator[ast.Call]:
         return (node for node in ast.walk(self._tree) if isinstance(node, ast.Call))
+
+    def _told(self, error: BaseException, names: Mapping[str, object]) -> ConfigurationError:
+        """What a file raised, also where its exception or what it has defined raises when it is looked at."""
+        try:
+            return self._said(error, names)
+        except Exception:
+            return self.mistake(1, f"{type(error).__name__}, of which nothing more can be told")
 
     def _said(self, error: BaseException, names: Mapping[str, object]) -> ConfigurationError:
         line = 1
@@ -234,7 +246,7 @@ class _File:
         if isinstance(error, TypeError) and (lacking := _MISSING.search(str(error))):
             called, words = lacking.groups()
             return self.mistake(line, f"{called} needs {words.replace(chr(39), '')}")
-        return self.mistake(line, f"{type(error).__name__}: {error}")
+        return self.mistake(line, f"{type(error).__name__}: {error}"[:SAID_CHARACTERS_MAX])
 
 
 _UNEXPECTED = re.compile(r"(\w+?)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")

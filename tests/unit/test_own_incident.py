@@ -293,6 +293,32 @@ def test_what_is_no_text_of_python_is_one_sentence(tmp_path: Path, text: bytes) 
         read_incident(path)
 
 
+@pytest.mark.parametrize("raised", [
+    "ImportError('no word of it', name='mqlab.incident')", "Odd()", "TypeError(\"odd() got an unexpected keyword argument 'x'\")",
+    "ValueError('long\\n' * 9999)",
+])  # fmt: skip
+def test_whatever_a_file_raises_is_one_short_sentence(tmp_path: Path, raised: str) -> None:
+    path = tmp_path / "odd.py"
+    path.write_text(
+        "class Odd(Exception):\n    __signature__ = 3\n    def __str__(self):\n        raise ValueError\n"
+        f"    def __call__(self):\n        pass\nodd = Odd()\nraise {raised}\n"
+    )
+    with pytest.raises(ConfigurationError) as caught:
+        read_incident(path)
+    assert caught.value.message.startswith(f"{path}:")
+    assert len(caught.value.message) < len(str(path)) + 520
+
+
+def test_a_class_of_the_files_own_is_no_incident(tmp_path: Path) -> None:
+    path = tmp_path / "odd.py"
+    path.write_text(
+        "from mqlab.incident import Scenario\nclass Odd(Scenario):\n    def __getattribute__(self, name):\n"
+        "        raise ValueError(name)\nSCENARIO = Odd.__new__(Odd)\n"
+    )
+    with pytest.raises(ConfigurationError, match=r"SCENARIO is a Odd and has to be a Scenario\(\.\.\.\)"):
+        read_incident(path)
+
+
 @pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda one: one.name)
 def test_the_incidents_of_the_lab_have_no_mistake(scenario: Scenario) -> None:
     # Claims of arms that no load or fault can make yet are told apart in test_scenarios.
