@@ -122,7 +122,7 @@ class _Table:
             if key not in KEYS:
                 near = nearest(key, KEYS)
                 raise self._mistake(
-                    f"[{name}] has {key}, which is no key of a node",
+                    f"[{name}] has {shown(key)}, which is no key of a node",
                     f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(KEYS)}.", key,
                 )  # fmt: skip
         given = [key for key in MEANS if key in table]

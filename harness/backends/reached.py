@@ -205,8 +205,11 @@ class ReachedProcess:
     def _written_pid(self) -> int:
         file = self.named.pid_file
         assert file is not None
+        if file.exists() and not file.is_file():  # a pipe or a device would be read for ever
+            raise self.named.mistake(f"{file} is no file", "Name the file into which the node writes its pid.")
         try:
-            words = file.read_bytes()[:PID_FILE_BYTES_MAX].split()
+            with file.open("rb") as opened:
+                words = opened.read(PID_FILE_BYTES_MAX).split()
         except OSError as error:
             raise self.named.mistake(f"{file} cannot be read: {error.strerror}") from error
         if not words or not words[0].isdigit() or not 1 < int(words[0]) <= PID_MAX:

@@ -32,6 +32,8 @@ BYTES_MAX = 2 * 10**9
 """Of all jars; a distribution of 5.5.0 has 0.1 GB."""
 PIECE_BYTES = 2**20
 """Of a file that is copied, and of a header of an archive, which is read into memory as a whole."""
+CLASS_BYTES_MAX = 2**24
+"""A class of Java's has methods of 64 KiB at most, and the largest one of 5.5.0's jars is far below that bound."""
 LETTERS = 8
 
 MANIFEST = "META-INF/MANIFEST.MF"
@@ -105,6 +107,10 @@ def _classes_elsewhere(jar: Path) -> str:
     Empty where there is none. Raises what _UNREADABLE has where it cannot be told: Java reads some of what Python refuses.
     """
     with zipfile.ZipFile(jar) as packed:
+        if any(one.filename.endswith(".class") and one.file_size > CLASS_BYTES_MAX for one in packed.infolist()):
+            raise ValueError(f"it has a class of more than {CLASS_BYTES_MAX:,} bytes")
+        if sum(one.file_size for one in packed.infolist()) > BYTES_MAX:
+            raise ValueError(f"unpacked it has more than {BYTES_MAX / 1e9:g} GB")
         manifests = [one for one in packed.infolist() if one.filename.upper() == MANIFEST]
         if len(manifests) > 1:
             raise ValueError(f"it has {len(manifests):,} manifests")

@@ -8,6 +8,7 @@ import hashlib
 import struct
 import zipfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -33,6 +34,8 @@ _ENDS = frozenset((0x57, 0xA7, *range(0xAC, 0xB2), 0xBF))
 _BUILDERS = frozenset(("java/lang/StringBuilder", "java/lang/StringBuffer"))
 _ANSWERS = frozenset(("setRemark", "createResponseCommand", "buildErrorResponse", "returnResponse"))
 """Methods that take the text of an answer."""
+DEPTH_MAX = 3
+"""A member leads to a name with its type, and that to two texts."""
 LEVELS = ("error", "warn", "info", "debug", "trace")
 _NAMES_A_CONSTANT = frozenset((_LDC_W, _LDC2_W, *range(0xB2, 0xBC), 0xBD, 0xC0, 0xC1, 0xC5))
 _LENGTHS: Mapping[int, int] = {
@@ -158,8 +161,22 @@ class _Reader:
         return self._data[self.at - count : self.at]
 
 
-def methods(class_file: bytes) -> Iterator[Method]:
-    """Every method of a class file that has code."""
+@contextmanager
+def _of_a_class() -> Iterator[None]:
+    """What a damaged or hostile class file leads to is one error. Raises ReleaseError."""
+    try:
+        yield
+    except (struct.error, LookupError, ValueError, TypeError, AssertionError, OverflowError) as error:
+        raise ReleaseError("a class file in the release's jars is damaged") from error
+
+
+@_of_a_class()
+def methods(class_file: bytes) -> list[Method]:
+    """Every method of a class file that has code. Raises ReleaseError: it is damaged."""
+    return list(_methods(class_file))
+
+
+def _methods(class_file: bytes) -> Iterator[Method]:
     for name, descriptor, code, constants in _codes(_Reader(class_file)):
         yield _method(name, descriptor, code, constants)
 
@@ -185,11 +202,11 @@ def _codes(reader: _Reader) -> Iterator[tuple[str, str, bytes, Mapping[int, obje
                 yield name, descriptor, body[8 : 8 + struct.unpack_from(">I", body, 4)[0]], constants
 
 
-def statements(class_file: bytes) -> Iterator[Statement]:
-    """What the methods of a class file log, throw and answer, in the order of their code."""
-    reader = _Reader(class_file)
-    for name, _, code, constants in _codes(reader):
-        yield from _statements(name, code, constants)
+@_of_a_class()
+def statements(class_file: bytes) -> list[Statement]:
+    """What the methods of a class file log, throw and answer, in the order of their code. Raises ReleaseError: it is damaged."""
+    codes = _codes(_Reader(class_file))
+    return [one for name, _, code, constants in codes for one in _statements(name, code, constants)]
 
 
 def _statements(method: str, code: bytes, constants: Mapping[int, object]) -> Iterator[Statement]:
@@ -229,8 +246,9 @@ def _statements(method: str, code: bytes, constants: Mapping[int, object]) -> It
         at += length
 
 
+@_of_a_class()
 def names(class_file: bytes) -> Names:
-    """What a class file is called and what it names."""
+    """What a class file is called and what it names. Raises ReleaseError: it is damaged."""
     reader = _Reader(class_file)
     reader.skip(8)
     constants = _constants(reader)
@@ -258,8 +276,9 @@ def _class_name(constants: Mapping[int, object], index: int) -> str:
     return str(value[0]) if isinstance(value, tuple) else ""
 
 
+@_of_a_class()
 def texts(class_file: bytes) -> list[str]:
-    """Every UTF-8 constant of a class file, among which are the names of its methods."""
+    """Every UTF-8 constant of a class file, among which are the names of its methods. Raises ReleaseError: it is damaged."""
     reader = _Reader(class_file)
     reader.skip(8)
     return [value for value in _constants(reader).values() if isinstance(value, str)]
@@ -344,9 +363,11 @@ def _in_any_file(instruction: bytes, constants: Mapping[int, object]) -> bytes:
     return instruction
 
 
-def _resolved(constants: Mapping[int, object], index: int) -> object:
+def _resolved(constants: Mapping[int, object], index: int, depth: int = DEPTH_MAX) -> object:
     value = constants.get(index)
-    return tuple(_resolved(constants, one) for one in value) if isinstance(value, tuple) else value
+    if depth == 0:
+        raise ValueError("constants that lead to each other")
+    return tuple(_resolved(constants, one, depth - 1) for one in value) if isinstance(value, tuple) else value
 
 
 def _member_name(constants: Mapping[int, object], index: int) -> str:
@@ -381,6 +402,9 @@ def _length(code: bytes, at: int) -> int:
         return _LENGTHS.get(opcode, 1)
     aligned = at + 4 - at % 4
     if opcode == _LOOKUPSWITCH:
-        return int(aligned + 8 + 8 * struct.unpack_from(">i", code, aligned + 4)[0] - at)
+        pairs = struct.unpack_from(">I", code, aligned + 4)[0]
+        return int(aligned + 8 + 8 * pairs - at)
     low, high = struct.unpack_from(">ii", code, aligned + 4)
+    if low > high:
+        raise ValueError("a switch of no length")
     return int(aligned + 12 + 4 * (high - low + 1) - at)

@@ -52,8 +52,10 @@ def _classes(jars: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
 
 
 def _family(name: str, known: Mapping[str, Names]) -> Iterator[str]:
-    """A class and those that it extends, as far as they are RocketMQ's own."""
-    while name in known:
+    """A class and those that it extends, as far as they are RocketMQ's own, each once also where they extend each other."""
+    seen: set[str] = set()
+    while name in known and name not in seen:
+        seen.add(name)
         yield name
         name = known[name].extends
 

@@ -442,6 +442,18 @@ def test_a_jar_that_java_reads_and_python_does_not_is_refused(tmp_path: Path, wh
         take_build(home)
 
 
+def test_classes_of_a_build_are_bounded_before_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = _distribution(tmp_path)
+    with zipfile.ZipFile(home / "lib" / "rocketmq-broker-5.5.0-corp1.jar", "w", zipfile.ZIP_DEFLATED) as jar:
+        jar.writestr("org/apache/rocketmq/A.class", bytes(builds.CLASS_BYTES_MAX + 1))
+    with pytest.raises(UsageError, match="it has a class of more than 16,777,216 bytes"):
+        take_build(home)
+    monkeypatch.setattr(builds, "CLASS_BYTES_MAX", 2**30)
+    monkeypatch.setattr(builds, "BYTES_MAX", 10**6)
+    with pytest.raises(UsageError, match="unpacked it has more than"):
+        take_build(home)
+
+
 def test_an_archive_that_is_no_file_holds_nobody_up(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.zip")
     (tmp_path / "endless.zip").symlink_to("/dev/zero")

@@ -159,6 +159,10 @@ def test_a_pid_file_that_names_another_process_is_refused(
         assert _is_well(node.process)
         (tmp_path / "a.pid").write_text(f"{node.process.pid}\n")
         assert found.check()
+    for make in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
+        (tmp_path / "a.pid").unlink()
+        make(tmp_path / "a.pid")
+        assert "a.pid is no file" in _refused(found, leases)
 
 
 @pytest.mark.parametrize(
