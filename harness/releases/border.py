@@ -187,7 +187,8 @@ JVM: Mapping[str, _Rule] = {
     **dict.fromkeys(
         ("java.class.path", "java.library.path", "java.ext.dirs", "java.endorsed.dirs", "java.system.class.loader",
          "java.protocol.handler.pkgs", "java.content.handler.pkgs", "jdk.module", "sun.boot", "io.netty.native",
-         "io.netty.tmpdir", "org.rocksdb", "java.locale.providers", "java.nio.file.spi", "java.nio.channels.spi"),
+         "io.netty.tmpdir", "org.rocksdb", "java.locale.providers", "java.nio.file.spi", "java.nio.channels.spi",
+         "com.sun.jndi", "fastjson", "fastjson2", "jdk.internal", "jdk.serialFilter"),
         _LIBRARIES,
     ),
     **_each(_METRICS, "otel", "io.opentelemetry", "io.grpc"),

@@ -159,6 +159,8 @@ def test_what_tunes_a_jvm_is_kept(key: str, value: str) -> None:
         ("java.net.useSystemProxies", "true"), ("otel.exporter.otlp.endpoint", "collector"), ("log4j.configurationFile", "x"),
         ("some.peer.host", "prod"), ("some.peer.host", "167772161"), ("java.naming.provider.url", "x"),
         ("org.jboss.byteman.script", "x"), ("jdk.net.hosts.file", "hosts"),
+        ("fastjson.parser.autoTypeSupport", "true"), ("com.sun.jndi.ldap.object.trustURLCodebase", "true"),
+        ("jdk.serialFilter", "true"), ("jdk.internal.httpclient.disableHostnameVerification", "true"),
     ],
 )  # fmt: skip
 def test_what_leads_a_jvm_out_of_the_lab_is_left_out(key: str, value: str) -> None:
