@@ -46,6 +46,10 @@ def decode(kind: type[T], value: object, where: str = "") -> T:
         raise DecodeError(_words(error, where)) from error
 
 
+DOCUMENT_BYTES_MAX = 2**28
+"""Of a document, which is read into memory as a whole."""
+
+
 def read_document(kind: type[T], path: Path) -> T:
     """A JSON object of a file, with this schema's number. Raises RunDirectoryError with one sentence."""
     try:
@@ -59,6 +63,9 @@ def _read(kind: type[T], path: Path) -> T:
         # A pipe is read for ever, and so are some devices.
         raise RunDirectoryError(f"{path} cannot be read: it is no file", advice=BRING_AGAIN)
     try:
+        if path.stat().st_size > DOCUMENT_BYTES_MAX:
+            says = f"it has more than {DOCUMENT_BYTES_MAX:,} bytes"
+            raise RunDirectoryError(f"{path} cannot be read: {says}", advice=BRING_AGAIN)
         text = path.read_text("utf-8")
         document = _parsed(text, by_harness=path.name in _OF_THE_HARNESS)
     except OSError as error:

@@ -245,6 +245,13 @@ def test_a_document_that_is_a_pipe_holds_nobody_up(tmp_path: Path) -> None:
         read_document(TrialRecord, tmp_path / "trial.json")
 
 
+def test_a_document_without_a_bound_is_not_read_into_memory(tmp_path: Path) -> None:
+    with (tmp_path / "manifest.json").open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(RunDirectoryError, match="cannot be read: it has more than 268,435,456 bytes"):
+        read_manifest(tmp_path)
+
+
 def test_half_a_character_in_a_report_is_written_out(tmp_path: Path) -> None:
     document = sample()
     document["findings"][0]["summary"] = document["findings"][0]["client"] = "\ud800 and \u202e"
