@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 import scenarios
-from analysis.diagnosis.diagnosis import Cure, Diagnosed, Diagnosis, FileNote, diagnosis_of, read_logs
+from analysis.diagnosis.diagnosis import Cure, Diagnosed, Diagnosis, FileNote, WarnedShape, diagnosis_of, read_logs
 from analysis.diagnosis.moments import words_of
 from analysis.diagnosis.reading import ToRead, left_out, log_copies, log_files
 from analysis.diagnosis.slow_appends import LOGGED_FROM_MS, slow_appends
@@ -171,22 +171,29 @@ def report(found: Diagnosis) -> Iterator[str]:
     if not found.incidents:
         yield ""
         yield "none of the known incidents is in these logs"
-        if found.warned:
-            yield "their commonest warnings and errors:"
-            for warned in found.warned:
-                during = f", {words_of(warned.from_s)} to {words_of(warned.to_s)}" if warned.from_s is not None else ""
-                yield f"  {warned.lines:,} x {warned.level}{during}"
-                yield f"    {warned.file}:{warned.line}  {shortened(warned.sample, WIDTH)}"
-                yield from (f"      {shortened(below, WIDTH)}" for below in (warned.exception,) if below)
+        yield from _warned(found.warned, "their commonest warnings and errors:")
         yield "incidents that leave no line in logs, and what to look at instead:"
         yield from (f"  {incident}: {instead}" for incident, instead in sorted(found.silent.items()))
     else:
+        if found.warned:
+            yield ""
+        yield from _warned(found.warned, "the commonest warnings and errors that are no sign of these incidents:")
         names = " ".join(dict.fromkeys(one.found.incident for one in found.incidents if one.is_replayed))
         yield ""
         if names:
             yield f"see what happens in them, and which fixes work: mqlab verify {names}"
         for name in dict.fromkeys(one.found.incident for one in found.incidents if not one.is_replayed):
             yield f"{NOTHING_REPLAYS} {name}"
+
+
+def _warned(shapes: Sequence[WarnedShape], head: str) -> Iterator[str]:
+    if shapes:
+        yield head
+    for shape in shapes:
+        during = f", {words_of(shape.from_s)} to {words_of(shape.to_s)}" if shape.from_s is not None else ""
+        yield f"  {shape.lines:,} x {shape.level}{during}"
+        yield f"    {shape.file}:{shape.line}  {shortened(shape.sample, WIDTH)}"
+        yield from (f"      {shortened(below, WIDTH)}" for below in (shape.exception,) if below)
 
 
 def _counted(count: int, noun: str) -> str:

@@ -17,7 +17,7 @@ INCIDENT = Incident(
     "writable stays so. Then delete topics that nobody uses, or make them with fewer queues.",
     sign=Sign(
         pattern=LogPattern.MAP_FAILED,
-        events=(Logged.MAP_FAILED, Logged.NOT_WRITABLE),
+        events=(Logged.MAP_FAILED, Logged.NOT_WRITABLE, Logged.STORE_REFUSES, Logged.NO_FILE),
         because="the system refused to map a file of the store; after 30 tries the store takes no more messages "
         "until the broker is started again",
     ),

@@ -184,7 +184,7 @@ SCENARIO = Scenario(
     cures=("BUSY-04", "POOL-02"),
     sign=Sign(
         pattern=LogPattern.FILES_LATE,
-        events=(Logged.FILE_TIMEOUT,),
+        events=(Logged.FILE_TIMEOUT, Logged.NO_FILE),
         because="commit-log files were not made within 5 s, while an append waited for them",
     ),
     topology=Topology(name="single"),

@@ -18,7 +18,7 @@ INCIDENT = Incident(
     "client with an old route.",
     sign=Sign(
         pattern=LogPattern.NOT_WRITABLE,
-        events=(Logged.NOT_WRITABLE,),
+        events=(Logged.NOT_WRITABLE, Logged.STORE_REFUSES),
         because="a broker answers so while its store is marked as not writable, is shut down, or is a slave's",
     ),
 )

@@ -16,6 +16,7 @@ from analysis.diagnosis.zones import settle_zones
 from harness.errors import ConfigurationError
 from harness.model.findings import Finding
 from harness.model.incident import Incident
+from harness.model.log_events import WORDINGS
 from harness.model.verdicts import VerdictKind
 
 SHAPES_SHOWN = 5
@@ -148,7 +149,7 @@ def diagnosis_of(
         lines=sum(one.lines for one in files),
         unknown=sum(one.unknown for one in files),
         shapes=tuple(_shapes(files)),
-        warned=tuple(_warned(files)),
+        warned=tuple(_warned(files, found, by_name)),
         releases=running,
         skews=skews(logs),
         incidents=tuple(_diagnosed(one, by_name[one.incident], ledger, running) for one in found),
@@ -199,11 +200,20 @@ def _note(one: ReadFile) -> FileNote:
     )  # fmt: skip
 
 
-def _warned(files: Sequence[ReadFile]) -> Iterable[WarnedShape]:
-    """The commonest shapes of warnings and errors."""
+def _warned(
+    files: Sequence[ReadFile], found: Sequence[Found], by_name: Mapping[str, Incident]
+) -> Iterable[WarnedShape]:
+    """The commonest shapes of warnings and errors that are no sign of what was found."""
+    signs = (by_name[one.incident].sign for one in found)
+    events = {event for sign in signs if sign for event in sign.events}
+    words = [one.words.strip() for one in WORDINGS if one.event in events]
+    proof = {(line.file, line.line) for one in found for line in one.lines}
     by_shape: dict[str, list[tuple[ReadFile, Warned]]] = {}
     for one in files:
         for shape, seen in one.warned.items():
+            said = f"{seen.sample} {seen.exception}"
+            if (one.path, seen.line) in proof or any(each in said for each in words):
+                continue
             by_shape.setdefault(shape, []).append((one, seen))
     commonest = sorted(by_shape.values(), key=lambda of: -sum(seen.count for _, seen in of))
     for of in commonest[:SHAPES_SHOWN]:

@@ -117,6 +117,8 @@ class Logged(StrEnum):
     EXPIRED_BACK = "message sent back after consumeTimeout"
     TOO_LONG = "message too long"
     NOT_WRITABLE = "sends refused, store not writable"
+    STORE_REFUSES = "store takes no messages, not writable"
+    NO_FILE = "sends refused, no file to append to"
     MAP_FAILED = "file could not be mapped"
     HEAP_FULL = "no heap left"
     DIRECT_FULL = "no direct memory left"
@@ -591,6 +593,10 @@ WORDINGS: tuple[Wording, ...] = (
         Logged.NOT_WRITABLE, "service not available now", f"{_ROCKETMQ}.broker.processor.SendMessageProcessor",
         rf"CL: +(?P<ratio>-?\d\.\d{{1,4}})(?:.*?BROKER: {_ADDRESS})?",
     ),
+    # Of 4.9.7; of 4.6.0 (its DefaultMessageStore) and 5.x in other words.
+    _4x(Logged.STORE_REFUSES, "the message store is not writable", f"{_ROCKETMQ}.store.DefaultMessageStore"),
+    _all(Logged.STORE_REFUSES, "message store is not writeable, so putMessage is forbidden", "HookUtils, or DefaultMessageStore"),
+    _all(Logged.NO_FILE, "create mapped file failed", f"{_ROCKETMQ}.broker.processor.SendMessageProcessor", _REFUSED),
     _all(Logged.MAP_FAILED, "java.io.IOException: Map failed", "sun.nio.ch.FileChannelImpl"),
     _all(Logged.MAP_FAILED, "java.lang.OutOfMemoryError: Map failed", "sun.nio.ch.FileChannelImpl"),
     *(

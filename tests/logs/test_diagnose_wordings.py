@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis.diagnosis.found import Found
+from mqlab.main import main
 from tests.lib.operators_logs import found_in
 
 Q = "topic=T, brokerName=b, queueId=0"
@@ -190,3 +191,39 @@ def test_code_14_beside_a_disk_that_is_full_is_that_incident(tmp_path: Path) -> 
         "2026-03-05 10:20:30 ERROR x - physic disk maybe full soon 0.92, so mark disk full, storePathPhysic=/data\n"
     )
     assert {one.incident for one in _found(tmp_path, SHOWN["4.6.0, CODE 14"][0])} == {"disk-ratio-counts-differently"}
+
+
+def test_what_no_incident_explains_is_told_below_what_was_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "b1" / "broker.log"
+    log.parent.mkdir()
+    log.write_text(
+        "2026-03-05 18:20:00 WARN SendMessageThread_1 - message store is not writeable, so putMessage is forbidden 16\n"
+        + "".join(
+            f"2026-03-05 18:20:0{n} ERROR Pool_{n} - the licence of the proxy ran out, {n} left\n" for n in range(9)
+        )
+    )
+    assert main(["diagnose", str(tmp_path), "--out", str(tmp_path / "page.html")]) == 0
+    shown = capsys.readouterr().out
+    assert "store-not-writable (likely)" in shown
+    _, others = shown.split("the commonest warnings and errors that are no sign of these incidents:")
+    assert "9 x ERROR" in others
+    assert "the licence of the proxy ran out" in others
+    assert "putMessage" not in others
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "the licence of the proxy" in page.split("no sign of these incidents")[1]
+
+
+def test_sends_without_a_file_are_possible_alone_and_proof_of_a_file_that_was_not_mapped(tmp_path: Path) -> None:
+    client = tmp_path / "app" / "application.log"
+    client.parent.mkdir()
+    client.write_text(
+        "2026-03-05 18:20:00 WARN main - send\norg.apache.rocketmq.client.exception.MQBrokerException: CODE: 1  DESC: create mapped "
+        "file failed, server is busy or broken. BROKER: 10.0.0.9:10911\n"
+    )
+    assert [(one.incident, one.sure) for one in found_in(tmp_path)] == [("page-cache-stress", "possible")]
+    broker = tmp_path / "b1" / "storeerror.log"
+    broker.parent.mkdir()
+    broker.write_text("2026-03-05 18:20:00 ERROR AllocateMappedFileService - x\njava.io.IOException: Map failed\n")
+    assert [(one.incident, one.sure) for one in found_in(tmp_path)] == [("map-failed", "sure")]

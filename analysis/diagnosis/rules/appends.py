@@ -246,6 +246,16 @@ def files_late(logs: Logs) -> Iterator[Found]:
             brokers=distinct(map(logs.broker, group)), lines=lines_of([*group, *slow_ones]),
             against=() if slow_ones else ("no append was slow at that time",),
         )  # fmt: skip
+    known = list(logs.of(Logged.FILE_TIMEOUT, Logged.MAP_FAILED, Logged.DISK_FULL))
+    alone = (one for one in logs.of(Logged.NO_FILE) if not any(overlap(one, *span([other]), GAP_S) for other in known))
+    for group in together(alone, GAP_S):
+        from_s, to_s = span(group)
+        yield Found(
+            pattern=LogPattern.FILES_LATE, sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s, lines=lines_of(group),
+            why=(f"{sum(one.count for one in group)} sends were refused, since there was no file to append to (CODE 1)",),
+            brokers=distinct(logs.broker_at(one.get("address")) for one in group if one.get("address")),
+            against=("a full disk and files that cannot be mapped end so, too: the broker's storeerror.log says which",),
+        )  # fmt: skip
 
 
 def pool_loss(logs: Logs) -> Iterator[Found]:

@@ -9,6 +9,8 @@ from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, over
 from harness.model.log_events import Logged, LogPattern
 
 GAP_S = 300.0
+REFUSALS = (Logged.NOT_WRITABLE, Logged.STORE_REFUSES)
+"""As the client has it, and as the broker's own log does."""
 FULL = 0.85
 """From here on a broker deletes whatever the age is, and refuses sends at 0.90."""
 
@@ -18,7 +20,7 @@ def map_failed(logs: Logs) -> Iterator[Found]:
     for node in dict.fromkeys(one.node for one in logs.of(Logged.MAP_FAILED)):
         for group in together((one for one in logs.of(Logged.MAP_FAILED) if one.node == node), GAP_S):
             from_s, to_s = span(group)
-            refused = [one for one in logs.of(Logged.NOT_WRITABLE) if overlap(one, from_s, to_s, GAP_S)]
+            refused = [one for one in logs.of(*REFUSALS, Logged.NO_FILE) if overlap(one, from_s, to_s, GAP_S)]
             yield Found(
                 pattern=LogPattern.MAP_FAILED, sure=Sure.SURE if refused else Sure.LIKELY, from_s=from_s, to_s=to_s,
                 brokers=distinct(map(logs.broker, group)), lines=lines_of([*group, *refused]),
@@ -30,19 +32,27 @@ def map_failed(logs: Logs) -> Iterator[Found]:
 def not_writable(logs: Logs) -> Iterator[Found]:
     """Sends that were refused as if the disk were full, where nothing else here says that it is, or why."""
     known = list(logs.of(Logged.MAP_FAILED, Logged.DISK_FULL, Logged.SHUT_DOWN))
-    alone = [
-        one for one in logs.of(Logged.NOT_WRITABLE) if not any(overlap(one, *span([other]), GAP_S) for other in known)
-    ]
+    alone = [one for one in logs.of(*REFUSALS) if not any(overlap(one, *span([other]), GAP_S) for other in known)]
     for group in together(alone, GAP_S):
         from_s, to_s = span(group)
-        most = max(float(one.get("ratio") or 0) for one in group)
+        most = max((float(one.get("ratio")) for one in group if one.get("ratio")), default=None)
+        own = [one for one in group if one.kind is Logged.STORE_REFUSES]
+        disk = () if most is None else (
+            f"the disk was at {most}: " + ("it is full" if most >= FULL else "it is not for want of room"),
+        )  # fmt: skip
         yield Found(
-            pattern=LogPattern.NOT_WRITABLE, sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s, lines=lines_of(group),
-            brokers=distinct(logs.broker_at(one.get("address")) for one in group if one.get("address")),
-            why=(_said(group[0]), f"the disk was at {most}: " + ("it is full" if most >= FULL else "it is not for want of room")),
-            against=("why its store is not writable is in the broker's store.log and storeerror.log, which are not here",),
+            pattern=LogPattern.NOT_WRITABLE, sure=Sure.LIKELY if own else Sure.POSSIBLE, from_s=from_s, to_s=to_s,
+            brokers=distinct([*(logs.broker_at(one.get("address")) for one in group if one.get("address")),
+                              *map(logs.broker, own)]),
+            lines=lines_of(group), why=(*dict.fromkeys(map(_said, group[:1] + own[:1])), *disk),
+            against=("no line here says what marked it: an error of the disk, a full one, or files that cannot be mapped",) if own
+            else ("why its store is not writable is in the broker's store.log and storeerror.log, which are not here",),
         )  # fmt: skip
 
 
 def _said(one: Event) -> str:
+    if one.kind is Logged.STORE_REFUSES:
+        return "the broker's own log says that its store is not writable"
+    if one.kind is Logged.NO_FILE:
+        return f"{one.count} sends were refused, since there was no file to append to (CODE 1)"
     return f"{one.count} sends were refused, since the store was not writable (CODE 14)"
