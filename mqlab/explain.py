@@ -9,7 +9,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -18,7 +18,7 @@ from rich.console import Console
 import scenarios
 from analysis.verdicts.words import STANDINGS
 from harness.errors import EXIT_OK, UsageError
-from harness.model.answer_codes import ANSWER_CODES
+from harness.model.answer_codes import ANSWER_CODES, AnswerCode
 from harness.model.findings import Finding
 from harness.model.incident import NOTHING_REPLAYS, REPOSITORY, Incident
 from harness.model.log_events import WORDINGS
@@ -34,10 +34,17 @@ from mqlab.recorded import committed_ledger, measured_on_defaults
 TEXT_MAX = 2000
 """Characters of a line that are looked at."""
 CLAIMS_TOLD_MAX = 6
-LIKE_MIN = 0.25
+LIKE_MIN = 0.3
 """The share of the words of two texts that makes them near."""
 COVERED_MIN = 0.5
-"""The share of a text's words that an incident has to have in what is told of it."""
+"""The share of a text's words, by weight, that an incident has to have: half by what people see of it, half by all that is told."""
+MEANT_LIKE_MIN = 0.8
+"""How alike a word that nothing has and one that is meant by it are, letter by letter."""
+LETTERS_STEM_MIN = 3
+SMALL_WORDS = re.compile(
+    "the|and|are|but|can|did|does|for|from|had|has|have|how|into|its|not|our|out|that|then|they|this|was|were|what|when|where|"
+    "which|who|why|will|with|you|your|after|all|any|been|just|some|there|than|too|very"
+)
 TYPED_LIKE_MIN = 0.75
 """How alike a name and what was typed have to be, letter by letter."""
 WRITTEN_TOLD_MAX = 3
@@ -281,9 +288,18 @@ def _codes(text: str) -> Iterator[Answer]:
                 *([f"decided by {settings}"] if settings else []),
             ],
             do=[known.do if known else "The words beside the code say what it is about: `mqlab explain 'THE WORDS'`."],
-            sure=["read from the releases' classes; the advice is not measured"],
+            sure=["read from the releases' classes; the advice is not measured", *_recorded_of(known)],
             see=[f"mqlab explain {one}  # {_recorded_words(one)}" for one in known.incidents] if known else [],
         )
+
+
+def _recorded_of(code: AnswerCode | None) -> list[str]:
+    """What the record holds of the incidents that show a code, a claim each."""
+    told = []
+    for incident in map(scenarios.incident, code.incidents if code else ()):
+        claims = incident.claims if isinstance(incident, Scenario) else ()
+        told += [f"measured in {incident.name}: {line}" for line in _standings_of(claims)[:1]]
+    return told
 
 
 def _recorded_words(incident: str) -> str:
@@ -295,7 +311,7 @@ def _recorded_words(incident: str) -> str:
 
 
 def _lines(text: str) -> Iterator[Answer]:
-    events = {one.event for one in WORDINGS if one.words.strip() in text}
+    events = {one.event for one in WORDINGS if _has_words(one.words.strip().lower(), text.lower())}
     # What takes the fewest events is what the line speaks for most.
     signs = sorted(
         (len(one.sign.events), one.name) for one in scenarios.INCIDENTS if one.sign and events & set(one.sign.events)
@@ -317,6 +333,11 @@ def _lines(text: str) -> Iterator[Answer]:
             do=[_beside(fits)],
             sure=["read from the releases' classes; nothing was measured of it"],
         )
+
+
+def _has_words(words: str, text: str) -> bool:
+    """As ``mqlab diagnose`` finds them in a line; of a text that is no whole line, a piece of them is enough."""
+    return words in text or (letters_in(text) >= FIT_LETTERS_MIN and text in words)
 
 
 def _beside(fits: Sequence[Written]) -> str:
@@ -372,12 +393,19 @@ def _part(one: Written) -> str:
 
 
 def _words_in(text: str) -> set[str]:
-    return {word.lower() for word in WORD.findall(text)}
+    """The words that carry a meaning, without the endings of a plural or a tense."""
+    return {_stem(word) for word in map(str.lower, WORD.findall(text)) if not SMALL_WORDS.fullmatch(word)}
+
+
+def _stem(word: str) -> str:
+    for ending in ("ing", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= LETTERS_STEM_MIN and not word.endswith("ss"):
+            return word.removesuffix(ending)
+    return word
 
 
 def _nearest(text: str) -> Iterator[Answer]:
     """Among everything that is known by a name or a text."""
-    words = _words_in(text)
     names = [one.name for one in scenarios.INCIDENTS] + [claim.id for _, claim in _all_claims()]
     keys = {
         key
@@ -385,36 +413,48 @@ def _nearest(text: str) -> Iterator[Answer]:
         for of in (settings_of(release),)
         for key in (*of.broker, *of.client)
     }
-    candidates = dict.fromkeys((*names, *sorted(keys), *(one.text for one in all_written())))
+    # The ids of claims are no words.
+    candidates = dict.fromkeys(
+        (*(one.name for one in scenarios.INCIDENTS), *sorted(keys), *(one.text for one in all_written()))
+    )
     having = {candidate: _words_in(candidate) for candidate in candidates}
-    weight = {word: math.log(len(having) / count) for word, count in Counter(itertools.chain(*having.values())).items()}
-    rarest = math.log(len(having))
-
-    def shared(candidate: str) -> float:
-        """The share of the words of both that both have, a word the heavier the fewer texts have it."""
-        theirs = having[candidate]
-        both, either = (sum(weight.get(word, rarest) for word in of) for of in (words & theirs, words | theirs))
-        return both / (either or 1)
-
-    def covered(incident: Incident) -> float:
-        """The share of the text's words that what people see of the incident has."""
-        theirs = _words_in(f"{incident.name} {_told_of(incident)}")
-        both, all_of_it = (sum(weight.get(word, rarest) for word in of) for of in (words & theirs, words))
-        return both / (all_of_it or 1)
-
-    score = {one: shared(one) for one in candidates}
-    score |= {one.name: share for one in scenarios.INCIDENTS if (share := covered(one)) >= COVERED_MIN}
+    told = {one.name: _words_in(f"{one.name} {one.title} {_told_of(one)}") for one in scenarios.INCIDENTS}
+    words = {_meant(word, {*itertools.chain(*told.values(), *having.values())}) for word in _words_in(text)}
+    score = {one: shared for one, shared in _shares(words, having, of_both=True).items() if shared >= LIKE_MIN}
+    seen = {one.name: _words_in(f"{one.name} {one.title} {one.symptom}") for one in scenarios.INCIDENTS}
+    by_all, by_seen = (_shares(words, of, of_both=False) for of in (told, seen))
+    covered = {one: (share + by_seen.get(one, 0.0)) / 2 for one, share in by_all.items()}
+    score |= {one: share for one, share in covered.items() if share >= COVERED_MIN}
     typed = difflib.get_close_matches(text, [*names, *keys], WRITTEN_TOLD_MAX, TYPED_LIKE_MIN)
     score |= {one: float(1 + len(typed) - place) for place, one in enumerate(typed)}
-    near = [one for one in sorted(score, key=score.__getitem__, reverse=True) if score[one] >= LIKE_MIN][
-        :WRITTEN_TOLD_MAX
-    ]
+    symptoms = {one.name: f"{one.name}: {one.symptom}" for one in scenarios.INCIDENTS}
+    near = sorted(score, key=score.__getitem__, reverse=True)[:WRITTEN_TOLD_MAX]
     if near:
         yield Answer(
             asked=text,
             kind="nearest",
             name=f"{text[:80]!r} is not known; the nearest that is:",
-            happens=near,
+            happens=[symptoms.get(one, one) for one in near],
             do=[f"mqlab explain {one!r}" for one in near[:1]],
             sure=["near by its words alone: it need not mean the same"],
         )
+
+
+def _meant(word: str, known: Collection[str]) -> str:
+    """The known word that is written most like it."""
+    return word if word in known else next(iter(difflib.get_close_matches(word, known, 1, MEANT_LIKE_MIN)), word)
+
+
+def _shares(words: Set[str], having: Mapping[str, Set[str]], *, of_both: bool) -> Mapping[str, float]:
+    """By name the share of the words that both have, of those of the text or of both; a word weighs more the fewer have it."""
+    weight = {word: math.log(len(having) / count) for word, count in Counter(itertools.chain(*having.values())).items()}
+    rarest = math.log(len(having))
+
+    def heavy(some: Set[str]) -> float:
+        return sum(weight.get(word, rarest) for word in some)
+
+    return {
+        one: heavy(words & theirs) / (heavy(words | theirs if of_both else words) or 1)
+        for one, theirs in having.items()
+        if words & theirs
+    }

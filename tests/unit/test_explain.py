@@ -12,6 +12,7 @@ import scenarios
 from harness.errors import UsageError
 from harness.model.answer_codes import ANSWER_CODES
 from harness.model.incident import Incident
+from harness.model.log_events import WORDINGS
 from harness.model.scenario import Scenario
 from harness.releases.jars import ensure_jars
 from harness.releases.settings import releases_with_settings, settings_of
@@ -156,3 +157,43 @@ def test_a_code_is_told_by_what_it_means_what_decides_it_and_what_shows_it(name:
 def test_a_line_that_is_no_sign_leads_to_the_incident_that_tells_of_it() -> None:
     (told,) = answers("service not available now. It may be caused by one of the following reasons:")[:1]
     assert "store-not-writable" in " ".join((told.name, *told.do))
+
+
+@pytest.mark.parametrize("incident", [one for one in scenarios.INCIDENTS if one.sign], ids=lambda one: one.name)
+def test_every_wording_of_a_sign_leads_to_its_incident(incident: Incident) -> None:
+    assert incident.sign is not None
+    for wording in WORDINGS:
+        if wording.event in incident.sign.events:
+            line = f"2026-03-05 18:20:00 WARN SendMessageThread_1 - {wording.words} and more"
+            assert f"a sign of {incident.name}" in {one.name for one in answers(line)}, wording.words
+
+
+@pytest.mark.parametrize(
+    ("line", "incidents"),
+    [
+        ("create mapped file failed", {"page-cache-stress", "map-failed"}),
+        ("Create mapped file failed, server is busy or broken.", {"page-cache-stress", "map-failed"}),
+        ("the message store is not writable. It may be caused by", {"store-not-writable", "map-failed"}),
+        ("message store is not writeable, so putMessage is forbidden 16", {"store-not-writable", "map-failed"}),
+    ],
+)
+def test_a_line_about_a_store_that_takes_no_messages_is_a_sign(line: str, incidents: set[str]) -> None:
+    assert {one.name for one in answers(line)} == {f"a sign of {name}" for name in incidents}
+    words = next(one.words for one in WORDINGS if one.words.lower() in line.lower())
+    assert any(words in one.text for one in all_written())
+
+
+@pytest.mark.parametrize("code", ["SLAVE_NOT_AVAILABLE", "FLUSH_DISK_TIMEOUT", "CODE: 2", "SYSTEM_BUSY"])
+def test_a_code_says_what_the_record_measured(code: str) -> None:
+    told = " ".join(line for one in answers(code) for line in one.sure)
+    assert re.search(r"measured in [\w-]+: [\w-]+ (holds|does not hold|not settled)", told), told
+
+
+def test_the_nearest_are_found_by_words_misspelt_and_are_told_with_what_people_see() -> None:
+    (near,) = answers("brokr refuses sends, not writabel")
+    assert near.kind == "nearest"
+    assert near.sure == ["near by its words alone: it need not mean the same"]
+    symptoms = {f"{one.name}: {one.symptom}" for one in scenarios.INCIDENTS}
+    assert symptoms & set(near.happens)
+    with pytest.raises(UsageError, match="nothing like"):
+        answers("quarterly invoice of the kitchen")
