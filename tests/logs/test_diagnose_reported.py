@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.diagnosis.diagnosis import Diagnosis
+from analysis.diagnosis.diagnosis import Diagnosis, diagnose
 from analysis.diagnosis.moments import words_of
 from analysis.diagnosis.page import render
 from analysis.diagnosis.reading import WARNED_MAX
@@ -180,6 +180,11 @@ def told(case: str) -> Diagnosis:
     return read(REPORTED / case)
 
 
+def unknown(case: str) -> Diagnosis:
+    """What is told where no incident is known, which leaves all warnings unexplained."""
+    return diagnose([REPORTED / case], (), ())
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_the_incident_is_named_where_and_when_it_was(case: str) -> None:
     expected, (one,) = CASES[case], told(case).incidents
@@ -204,12 +209,11 @@ def test_none_is_told_where_the_lines_show_none(case: str) -> None:
 @pytest.mark.parametrize("case", SHAPES)
 def test_none_comes_with_the_commonest_warnings_and_what_stands_below_them(case: str) -> None:
     count, level, words, below = SHAPES[case]
-    (seen,) = [one for one in told(case).warned if words in one.sample]
+    (seen,) = [one for one in unknown(case).warned if words in one.sample]
     assert (seen.lines, seen.level) == (count, level)
     assert below in seen.exception
-    unknown = replace(told(case), incidents=())
-    assert any(f"{count} x {level}, " in line for line in report(unknown))
-    assert f"{count} x {level}, " in render(unknown)
+    assert any(f"{count} x {level}, " in line for line in report(unknown(case)))
+    assert f"{count} x {level}, " in render(unknown(case))
 
 
 @pytest.mark.parametrize(
@@ -254,7 +258,9 @@ def test_the_time_of_a_file_is_that_of_its_dated_lines() -> None:
 def test_an_exception_without_a_time_is_known_for_what_it_is() -> None:
     found = told("nohup-out")
     assert [(one.found.incident, one.found.from_s) for one in found.incidents] == [("store-locked", None)]
-    assert [one.sample for one in found.warned] == ["java.lang.RuntimeException: Lock failed,MQ already started"]
+    samples = [one.sample for one in unknown("nohup-out").warned]
+    assert samples == ["java.lang.RuntimeException: Lock failed,MQ already started"]
+    assert found.warned == ()
 
 
 def test_a_broker_that_was_killed_is_gone_by_three_witnesses() -> None:
