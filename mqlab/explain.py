@@ -48,6 +48,7 @@ SMALL_WORDS = re.compile(
 TYPED_LIKE_MIN = 0.75
 """How alike a name and what was typed have to be, letter by letter."""
 WRITTEN_TOLD_MAX = 3
+_SENTENCE = re.compile(r"[A-Za-z' ]+[?.!]?")
 WORD = re.compile(r"[A-Za-z]{3,}")
 
 
@@ -311,12 +312,18 @@ def _recorded_words(incident: str) -> str:
 
 
 def _lines(text: str) -> Iterator[Answer]:
-    events = {one.event for one in WORDINGS if _has_words(one.words.strip().lower(), text.lower())}
+    fits = _fitting(text)
+    # A piece of what RocketMQ writes stands for the whole, with the class of an exception as logs have it.
+    whole = [written for one in fits for written in (one.text, f"{one.by.split('.')[-2]}: {one.text}")]
+    events = {
+        one.event
+        for one in WORDINGS
+        if _has_words(one.words.strip().lower(), text.lower()) or any(one.words.strip() in written for written in whole)
+    }
     # What takes the fewest events is what the line speaks for most.
     signs = sorted(
         (len(one.sign.events), one.name) for one in scenarios.INCIDENTS if one.sign and events & set(one.sign.events)
     )
-    fits = _fitting(text)
     for _, name in signs[:WRITTEN_TOLD_MAX]:
         told = _of_incident(text, scenarios.incident(name))
         yield dataclasses.replace(
@@ -328,7 +335,7 @@ def _lines(text: str) -> Iterator[Answer]:
             asked=text,
             kind="line",
             name=fits[0].text,
-            happens=[*map(_who, fits)],
+            happens=[*map(_who, fits[:WRITTEN_TOLD_MAX])],
             concerns=[f"the releases that are named; written by the {_part(fits[0])}"],
             do=[_beside(fits)],
             sure=["read from the releases' classes; nothing was measured of it"],
@@ -359,14 +366,16 @@ def _fitting(text: str) -> list[Written]:
     whole = [one for one in all_written() if one.fits(text) and _is_told(one, one.letters, text)]
     most = max((one.letters for one in whole), default=0)
     if whole:
-        return [one for one in whole if one.letters == most][:WRITTEN_TOLD_MAX]
+        return [one for one in whole if one.letters == most]
     by = {one: _shared_letters(one, text) for one in all_written()}
     most = max(by.values())
-    return [one for one, letters in by.items() if letters == most][:WRITTEN_TOLD_MAX] if most >= FIT_LETTERS_MIN else []
+    return [one for one, letters in by.items() if letters == most] if most >= FIT_LETTERS_MIN else []
 
 
 def _is_told(one: Written, letters: int, text: str) -> bool:
-    return letters >= FIT_LETTERS_MIN or one.text.strip() == text
+    # A sentence of a person's is no text with a gap for most of it.
+    is_own = _SENTENCE.fullmatch(text) is None or 2 * letters >= letters_in(text)
+    return (letters >= FIT_LETTERS_MIN and is_own) or one.text.strip() == text
 
 
 def _shared_letters(one: Written, text: str) -> int:

@@ -197,3 +197,16 @@ def test_the_nearest_are_found_by_words_misspelt_and_are_told_with_what_people_s
     assert symptoms & set(near.happens)
     with pytest.raises(UsageError, match="nothing like"):
         answers("quarterly invoice of the kitchen")
+
+
+@pytest.mark.parametrize(("asked", "incident"), [
+    ("REJECTREQUEST", "append-lock-over-1s"), ("TIMEOUT_CLEAN_QUEUE", "append-stall"), ("PC_SYNCHRONIZED", "append-lock-over-1s"),
+    ("system busy", "append-lock-over-1s"), ("broker busy", "append-stall"),
+    ("connect to 10.0.0.1:10911 failed", "broker-address-unreachable"),
+])  # fmt: skip
+def test_a_piece_of_an_error_leads_to_its_incident(asked: str, incident: str) -> None:
+    assert f"a sign of {incident}" in [one.name for one in answers(asked)]
+
+
+def test_a_sentence_of_a_person_is_no_text_with_a_gap_for_most_of_it() -> None:
+    assert answers("the consumer group does not exist")[0].name == "Group {} does not exist"
