@@ -18,7 +18,6 @@ from rich.console import Console
 import scenarios
 from analysis.verdicts.words import STANDINGS
 from harness.errors import EXIT_OK, UsageError
-from harness.model.answer_codes import ANSWER_CODES, AnswerCode
 from harness.model.findings import Finding
 from harness.model.incident import NOTHING_REPLAYS, REPOSITORY, Incident
 from harness.model.log_events import WORDINGS
@@ -30,6 +29,7 @@ from harness.releases.written import FIT_LETTERS_MIN, Written, all_written, lett
 from mqlab.console import console as lab_console
 from mqlab.options import Adder, print_json
 from mqlab.recorded import committed_ledger, measured_on_defaults
+from scenarios.answer_codes import ANSWER_CODES, AnswerCode
 
 TEXT_MAX = 2000
 """Characters of a line that are looked at."""

@@ -593,9 +593,12 @@ WORDINGS: tuple[Wording, ...] = (
         Logged.NOT_WRITABLE, "service not available now", f"{_ROCKETMQ}.broker.processor.SendMessageProcessor",
         rf"CL: +(?P<ratio>-?\d\.\d{{1,4}})(?:.*?BROKER: {_ADDRESS})?",
     ),
-    # Of 4.9.7; of 4.6.0 (its DefaultMessageStore) and 5.x in other words.
+    # Of 4.9.7; 4.6.0 and 5.x have other words.
     _4x(Logged.STORE_REFUSES, "the message store is not writable", f"{_ROCKETMQ}.store.DefaultMessageStore"),
-    _all(Logged.STORE_REFUSES, "message store is not writeable, so putMessage is forbidden", "HookUtils, or DefaultMessageStore"),
+    _all(
+        Logged.STORE_REFUSES, "message store is not writeable, so putMessage is forbidden",
+        f"{_ROCKETMQ}.store.DefaultMessageStore, {_ROCKETMQ}.broker.util.HookUtils",
+    ),
     _all(Logged.NO_FILE, "create mapped file failed", f"{_ROCKETMQ}.broker.processor.SendMessageProcessor", _REFUSED),
     _all(Logged.MAP_FAILED, "java.io.IOException: Map failed", "sun.nio.ch.FileChannelImpl"),
     _all(Logged.MAP_FAILED, "java.lang.OutOfMemoryError: Map failed", "sun.nio.ch.FileChannelImpl"),

@@ -10,7 +10,6 @@ import pytest
 
 import scenarios
 from harness.errors import UsageError
-from harness.model.answer_codes import ANSWER_CODES
 from harness.model.incident import Incident
 from harness.model.log_events import WORDINGS
 from harness.model.scenario import Scenario
@@ -19,6 +18,7 @@ from harness.releases.settings import releases_with_settings, settings_of
 from harness.releases.written import FIT_LETTERS_MIN, GAP, Written, all_written, letters_in, written_in
 from mqlab.explain import answers
 from mqlab.main import main
+from scenarios.answer_codes import ANSWER_CODES
 
 SEED = 57
 DRAWN = random.Random(SEED)
