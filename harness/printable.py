@@ -32,3 +32,8 @@ def printable_lines(text: str) -> str:
 def excerpt(text: str) -> str:
     """The beginning of a text that may be long, printable."""
     return printable(text[:EXCERPT_CHARS_MAX]) + ("..." if len(text) > EXCERPT_CHARS_MAX else "")
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """``1 append``, ``1,200 appends``; ``plural`` where it is more than an s."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"

@@ -11,9 +11,11 @@ from harness.audit.conf import ConfJudged, judge_conf
 from harness.audit.finding import Severity
 from harness.model.broker_conf import ConfFile
 from harness.model.findings import Finding
-from harness.printable import printable
+from harness.model.rocketmq import PAGE_CACHE_BUSY
+from harness.printable import counted, printable
 from harness.releases.jars import recorded_releases
 from harness.releases.properties import read_conf
+from harness.releases.settings import settings_of
 from mqlab.audit_advice import named
 from mqlab.carried import ledger_on
 from mqlab.options import print_json
@@ -21,6 +23,11 @@ from mqlab.recorded import decided_on_defaults
 
 OF_LONG_APPENDS, OF_SMALL_POOLS = "BUSY-14", "POOL-03"
 """The claims that show measured when sends are refused with [REJECTREQUEST]."""
+HANG_ON = {
+    OF_LONG_APPENDS: (PAGE_CACHE_BUSY, "brokerFastFailureEnable"),
+    OF_SMALL_POOLS: ("flushDiskType", "fastFailIfNoBufferInStorePool"),
+}
+"""The settings that decide what a claim measured; each was at its default."""
 
 
 def audit_conf(options: argparse.Namespace) -> int:
@@ -48,16 +55,26 @@ def _lines(judged: ConfJudged, record: Sequence[Finding]) -> Iterator[str]:
     if judged.release not in recorded_releases():
         yield f"  its settings are those of its own classes; what {judged.release} does by them was not measured"
     for line in _measured(judged, record):
-        yield f"  {line.provenance or f'measured on {line.release}'} ({line.claim}): {line.summary}"
+        yield (
+            f"  {line.provenance or f'measured on {line.release}'} ({line.claim}){_elsewhere(judged, line)}: {line.summary}"
+        )
     for finding in judged.findings:
         yield f"{finding.severity.name} {finding.kind}: {finding.where}: {finding.says}"
         yield f"    {finding.advice}"
     if not judged.findings:
         yield "nothing else of it is known to go wrong"
+    checked, read, unknown = len(judged.checked), len(judged.read), len(judged.unknown)
+    which = f" ({', '.join(judged.checked)})" if checked else ""
+    yield (
+        f"{counted(checked + read + unknown, 'key')}: {checked} checked for what the value does{which}, {read} only for "
+        f"whether the broker reads it, {unknown} not known to {judged.release}; --json names them all"
+    )
 
 
 def _as_json(judged: ConfJudged, record: Sequence[Finding]) -> dict[str, object]:
-    """``release``, ``refuses``, ``measured`` (claim, release, verdict, summary) and ``findings`` (as those of an audit)."""
+    """``release``, ``refuses``, ``measured`` (claim, release, verdict, summary, and ``otherwise``: settings of the file that are
+    others than it was measured with, each with both values), ``findings`` (as those of an audit), and the file's keys: ``checked``
+    for what their values do, ``read`` for being read alone, ``unknown`` to the release."""
     return {
         "release": judged.release,
         "refuses": judged.refuses,
@@ -69,9 +86,13 @@ def _as_json(judged: ConfJudged, record: Sequence[Finding]) -> dict[str, object]
                 "verdict": one.verdict,
                 "status": one.status,
                 "summary": one.summary,
+                "otherwise": {key: list(values) for key, values in _otherwise(judged, one).items()},
             }
             for one in _measured(judged, record)
         ],
+        "checked": judged.checked,
+        "read": judged.read,
+        "unknown": judged.unknown,
         "findings": [{**dataclasses.asdict(one), "severity": one.severity.name.lower()} for one in judged.findings],
     }
 
@@ -81,3 +102,18 @@ def _measured(judged: ConfJudged, record: Sequence[Finding]) -> Iterator[Finding
     for claim in (OF_LONG_APPENDS, *((OF_SMALL_POOLS,) if judged.has_pool else ())):
         if found := [line for line in record if line.claim == claim]:
             yield max(found, key=lambda line: (line.release == judged.release, natural_key(line.release)))
+
+
+def _otherwise(judged: ConfJudged, line: Finding) -> dict[str, tuple[str, str]]:
+    """Settings that the line hangs on: the value that it was measured with, and the file's, where they differ."""
+    defaults = settings_of(line.release).broker
+    return {
+        key: (defaults[key], judged.settings[key])
+        for key in HANG_ON[line.claim]
+        if key in judged.settings and key in defaults and judged.settings[key] != defaults[key]
+    }
+
+
+def _elsewhere(judged: ConfJudged, line: Finding) -> str:
+    told = [f"{key}={measured} (yours is {yours})" for key, (measured, yours) in _otherwise(judged, line).items()]
+    return f" with {' and '.join(told)}" if told else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.audit.deliveries import reset_stops
@@ -11,6 +11,7 @@ from harness.audit.findings import acknowledges_alone, lock_settings, pool_loses
 from harness.audit.flushes import one_send_thread
 from harness.audit.reading import BrokerReading
 from harness.audit.slaves import serves_no_reads
+from harness.audit.values import OF_FILES
 from harness.model import rocketmq
 from harness.model.broker_conf import BYTE_ORDER_MARK, COMMENT, NOT_ASCII, SET_TWICE, ConfFile, Fate, JudgedConf
 from harness.printable import excerpt
@@ -37,6 +38,24 @@ POOL_SIZE_MIN = 3
 """With one or two buffers none is free while one is filled and the next one is written out (POOL-03)."""
 
 
+class _Asked(Mapping[str, str]):
+    """Settings that note which of them somebody looks at."""
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        self._settings = settings
+        self.keys_asked: set[str] = set()
+
+    def __getitem__(self, key: str) -> str:
+        self.keys_asked.add(key)
+        return self._settings[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._settings)
+
+    def __len__(self) -> int:
+        return len(self._settings)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ConfJudged:
     """What was found, the worst first. ``refuses`` says when sends are refused with [REJECTREQUEST], which also happens when the
@@ -46,6 +65,14 @@ class ConfJudged:
     refuses: str
     has_pool: bool
     findings: tuple[AuditFinding, ...]
+    settings: Mapping[str, str]
+    """What the broker goes by of the file."""
+    checked: Sequence[str]
+    """The file's keys whose values were looked at, in its order."""
+    read: Sequence[str]
+    """Those of which nothing more is known than that the broker reads them, or takes them and does nothing."""
+    unknown: Sequence[str]
+    """Those that the broker does not know."""
 
 
 def judge_conf(conf: ConfFile, release: str) -> ConfJudged:
@@ -56,9 +83,10 @@ def judge_conf(conf: ConfFile, release: str) -> ConfJudged:
     Raises ConfigurationError: it is no broker's file, by its keys.
     """
     judged, where = judge_file(conf, release), conf.name
-    settings = judged.in_force
     # Lock times are no settings of a broker.conf, wherefore somebody puts them there.
-    misplaced = {one.key: one.text for one in judged.of(Fate.UNKNOWN)}
+    unknown = {one.key: one.text for one in judged.of(Fate.UNKNOWN)}
+    misplaced = {key: unknown[key] for key in (rocketmq.LOCK_LIFE, rocketmq.LOCK_INTERVAL) if key in unknown}
+    settings = _Asked({**misplaced, **judged.in_force})
     busy_ms = float(settings.get(rocketmq.PAGE_CACHE_BUSY, rocketmq.PAGE_CACHE_BUSY_MS))
     has_pool = _has_pool(settings, release)
     held = f"holds the put lock for {busy_ms:,.0f} ms" if busy_ms > 0 else "is under way"
@@ -69,7 +97,7 @@ def judge_conf(conf: ConfFile, release: str) -> ConfJudged:
         name=where,
         broker_id=0,
         address="",
-        conf={**misplaced, **settings},
+        conf=settings,
         has_attributes=has(release, Feature.ATTRIBUTES),
         version=version_key(release),
     )
@@ -83,12 +111,18 @@ def judge_conf(conf: ConfFile, release: str) -> ConfJudged:
         *reset_stops(broker),
         *one_send_thread(broker),
         *serves_no_reads(broker),
+        *(one for judged_values in OF_FILES for one in judged_values(broker)),
     ]
+    known = [one.key for one in judged.keys if one.fate is not Fate.UNKNOWN]
     return ConfJudged(
         release=release,
         refuses=refuses,
         has_pool=has_pool,
         findings=tuple(sorted(found, key=lambda one: -one.severity)),
+        settings=judged.in_force,
+        checked=[key for key in known if key in settings.keys_asked],
+        read=[key for key in known if key not in settings.keys_asked],
+        unknown=list(unknown),
     )
 
 

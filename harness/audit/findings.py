@@ -24,6 +24,7 @@ from harness.audit.reading import (
 from harness.audit.settings import whole_of
 from harness.audit.slaves import slaves_unread
 from harness.audit.transactions import commits_lost, deletion_asks_again, takes_a_core
+from harness.audit.values import OF_RUNNING
 from harness.model import rocketmq
 from harness.protocol.registration import topic_bytes, topics_at_limit
 
@@ -36,6 +37,8 @@ FAR_S = 200 * 365 * 86_400
 DAYS_AHEAD = 30.0
 """A limit that growth reaches within so many days is a warning."""
 
+COMMIT_MS = 200
+"""Of commitIntervalCommitLog (org.apache.rocketmq.store.config.MessageStoreConfig)."""
 LOCK_RATIO = rocketmq.LOCK_LIFE_MS / rocketmq.LOCK_INTERVAL_MS
 
 
@@ -219,15 +222,31 @@ def _queue_numbers(reading: Reading) -> Iterator[AuditFinding]:
 
 
 def pool_loses_data(broker: BrokerReading) -> Iterator[AuditFinding]:
-    """A broker with the transient store pool."""
-    if broker.has_pool:
+    """A broker with the transient store pool.
+
+    With SYNC_FLUSH it acknowledges what has been flushed, and flushes what has been committed (``GroupCommitService.doCommit``).
+    """
+    if not broker.has_pool:
+        return
+    if broker.conf.get("flushDiskType") == "SYNC_FLUSH":
+        commit_ms = whole_of(broker.conf, "commitIntervalCommitLog", COMMIT_MS)
         yield AuditFinding(
-            kind="pool-loses-data",
+            kind="pool-delays-sends",
             severity=Severity.WARNING,
             where=broker.words,
-            says="transientStorePoolEnable is on: acknowledged messages are in the process's own memory for some time",
-            advice="A broker that dies loses them; leave it off where no message may be lost.",
+            says=f"transientStorePoolEnable with SYNC_FLUSH: a send waits until its buffer is committed, every {commit_ms} ms, and "
+            "flushed. That a broker with the pool loses messages as it dies was measured with ASYNC_FLUSH alone",
+            advice="Remove transientStorePoolEnable. What sends and a death cost with both: mqlab verify pool-loss --arm "
+            "incident-killed,incident-killed-pool --set broker.flushDiskType=SYNC_FLUSH",
         )
+        return
+    yield AuditFinding(
+        kind="pool-loses-data",
+        severity=Severity.WARNING,
+        where=broker.words,
+        says="transientStorePoolEnable is on: acknowledged messages are in the process's own memory for some time",
+        advice="A broker that dies loses them; leave it off where no message may be lost.",
+    )
 
 
 def acknowledges_alone(broker: BrokerReading) -> Iterator[AuditFinding]:
@@ -279,5 +298,6 @@ OF_MASTERS = (
     disk_fills,
     busy_flag_stuck,
     past_the_end,
+    *OF_RUNNING,
 )
 """What is asked of each master."""

@@ -19,9 +19,16 @@ NO_TIME_MS = 1
 
 
 def commits_lost(broker: BrokerReading) -> Iterator[AuditFinding]:
-    """Transactions on a master with the transient store pool: they are to end before their half message can be read."""
+    """Transactions on a master with the transient store pool: they are to end before their half message can be read.
+
+    Not with SYNC_FLUSH, which acknowledges a half message when it has been committed and flushed (``GroupCommitService``).
+    """
     conf = broker.conf
-    at_once = conf.get(LEAST_PAGES) == "0" or whole_of(conf, THOROUGH, THOROUGH_MS) <= NO_TIME_MS
+    at_once = (
+        conf.get(LEAST_PAGES) == "0"
+        or whole_of(conf, THOROUGH, THOROUGH_MS) <= NO_TIME_MS
+        or conf.get("flushDiskType") == "SYNC_FLUSH"
+    )
     if broker.half_messages and broker.has_pool and not at_once:
         yield AuditFinding(
             kind="half-messages-in-pool",

@@ -39,7 +39,7 @@ def test_the_pool_is_one_more_reason_to_refuse_and_its_price_is_said() -> None:
 @pytest.mark.parametrize(("release", "role", "expected"), [
     ("4.6.0", "ASYNC_MASTER", {"pool-off", "one-message-a-flush"}),
     ("4.9.7", "ASYNC_MASTER", {"pool-off"}),
-    ("5.5.0", "ASYNC_MASTER", {"pool-loses-data"}),
+    ("5.5.0", "ASYNC_MASTER", {"pool-delays-sends"}),
 ])  # fmt: skip
 def test_a_synchronous_flush_switches_the_pool_off_on_4x_alone(release: str, role: str, expected: set[str]) -> None:
     assert kinds({**POOL, "flushDiskType": "SYNC_FLUSH", "brokerRole": role}, release) == expected
@@ -52,9 +52,10 @@ def test_a_synchronous_master_of_5x_that_waits_for_nobody_is_said() -> None:
 
 
 def test_a_slave_of_5x_that_serves_no_reads_is_said() -> None:
-    assert kinds({"brokerRole": "SLAVE"}, "5.5.0") == {"reads-refused-by-slave"}
-    assert kinds({"brokerRole": "SLAVE", "slaveReadEnable": "true"}, "5.5.0") == set()
-    assert kinds({"brokerRole": "SLAVE"}, "4.9.7") == set()
+    slave = {"brokerRole": "SLAVE", "brokerId": "1"}
+    assert kinds(slave, "5.5.0") == {"reads-refused-by-slave"}
+    assert kinds({**slave, "slaveReadEnable": "true"}, "5.5.0") == set()
+    assert kinds(slave, "4.9.7") == set()
 
 
 @pytest.mark.parametrize("size", ["1", "2"])
@@ -112,6 +113,35 @@ def test_the_command_answers_by_the_record_and_its_code_is_the_worst_finding(
     assert [one["severity"] for one in said["findings"]] == ["critical", "warning"]
     assert main(["audit", "--broker-conf", str(conf)]) == Severity.CRITICAL
     assert "on 5.5.0 sends are refused with [REJECTREQUEST] after" in capsys.readouterr().out
+
+
+def test_what_was_measured_with_another_value_than_the_files_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conf = tmp_path / "broker.conf"
+    conf.write_text("brokerName=a\nosPageCacheBusyTimeOutMills=300\n")
+    main(["audit", "--broker-conf", str(conf), "--release", "5.5.0"])
+    assert "(BUSY-14) with osPageCacheBusyTimeOutMills=1000 (yours is 300): A stall" in capsys.readouterr().out
+    main(["audit", "--broker-conf", str(conf), "--release", "5.5.0", "--json"])
+    (said,) = json.loads(capsys.readouterr().out)
+    assert said["measured"][0]["otherwise"] == {"osPageCacheBusyTimeOutMills": ["1000", "300"]}
+    conf.write_text("brokerName=a\nosPageCacheBusyTimeOutMills=1000\n")
+    main(["audit", "--broker-conf", str(conf), "--release", "5.5.0"])
+    assert "yours is" not in capsys.readouterr().out
+
+
+def test_an_audit_says_which_keys_it_looked_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    conf = tmp_path / "broker.conf"
+    conf.write_text("brokerName=a\nflushDiskType=SYNC_FLUSH\naclEnable=true\nnonsense=1\nregionId=here\n")
+    main(["audit", "--broker-conf", str(conf), "--release", "5.5.0"])
+    assert (
+        "5 keys: 1 checked for what the value does (flushDiskType), 3 only for whether the broker reads it, 1 not known to 5.5.0"
+        in capsys.readouterr().out
+    )
+    main(["audit", "--broker-conf", str(conf), "--release", "5.5.0", "--json"])
+    (said,) = json.loads(capsys.readouterr().out)
+    assert (said["checked"], said["unknown"]) == (["flushDiskType"], ["nonsense"])
+    assert said["read"] == ["brokerName", "aclEnable", "regionId"]
 
 
 def test_an_audit_is_of_a_cluster_or_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -82,7 +82,8 @@ def test_a_slave_of_5x_that_serves_no_reads_is_named(
     [
         ({"transientStorePoolEnable": "true"}, False, ["pool-loses-data"]),
         ({"transientStorePoolEnable": "true", "flushDiskType": "SYNC_FLUSH"}, False, []),
-        ({"transientStorePoolEnable": "true", "flushDiskType": "SYNC_FLUSH"}, True, ["pool-loses-data"]),
+        ({"transientStorePoolEnable": "true", "flushDiskType": "SYNC_FLUSH"}, True, ["pool-delays-sends"]),
+        ({"fileReservedTime": "0"}, True, ["files-not-kept"]),
         ({"rocketmq.broker.rebalance.lockMaxLiveTime": "30000"}, False, ["lock-settings"]),
         ({"transientStorePoolEnable": "false"}, False, []),
         ({"brokerRole": "SYNC_MASTER", "inSyncReplicas": "1"}, True, ["sync-master-alone"]),

@@ -1,0 +1,194 @@
+"""Values that a broker takes without a word and cannot work with. Pure: settings in, findings out.
+
+What each does was seen on started brokers of 4.9.7 and of 5.5.0, unless its docstring names a class.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from harness.audit.finding import AuditFinding, Severity
+from harness.audit.reading import BrokerReading
+from harness.audit.settings import whole_of
+from harness.model.rocketmq import SEND_WAIT, SEND_WAIT_MS
+from harness.printable import excerpt
+
+HOURS = range(24)
+RESERVED_H, HOUR = 72, "04"
+FILE_BYTES, MESSAGE_BYTES, QUEUE_FILE_BYTES = 1 << 30, 1 << 22, 6_000_000
+"""Defaults of org.apache.rocketmq.store.config.MessageStoreConfig."""
+BESIDE_BODY_BYTES = 1 << 15
+"""Properties may have so many bytes beside a body of maxMessageSize."""
+_DELAYS = re.compile(r"[+-]?\d+[smhd]( [+-]?\d+[smhd])*", re.ASCII)
+_ADDRESS = re.compile(r"[^\s,;]+:\d{1,5}", re.ASCII)
+_WHOLE = re.compile(r"[+-]?\d{1,10}", re.ASCII)
+_COUNTS = re.compile(r"\w+(ThreadPoolNums|ThreadPoolQueueCapacity)")
+
+
+def name_servers(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """``namesrvAddr`` is split at semicolons alone; BrokerStartup ends where a part has no port."""
+    text = broker.conf.get("namesrvAddr", "")
+    parts = text.rstrip(";").split(";")
+    if not text.strip() or all(_ADDRESS.fullmatch(part) for part in parts):
+        return
+    says = f'namesrvAddr is "{excerpt(text)}": '
+    if any("," in part for part in parts):
+        says += "a broker splits it at ; alone, takes the rest for one host name, and registers with none of them"
+    else:
+        says += "not each part is HOST:PORT"
+    yield _critical("name-servers-unread", broker, says, "namesrvAddr=HOST:PORT;HOST:PORT, without blanks.")
+
+
+def deletion(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """When files are deleted (``UtilAll.isItTimeToDo``), and which (``MappedFileQueue.deleteExpiredFileByTime``)."""
+    conf = broker.conf
+    hours, reserved_h = conf.get("deleteWhen", HOUR), whole_of(conf, "fileReservedTime", RESERVED_H)
+    parts = hours.split(";")
+    when = f"at deleteWhen={excerpt(hours)}"
+    if not all(_WHOLE.fullmatch(part) for part in parts):
+        yield _critical(
+            "deletion-fails", broker,
+            f'deleteWhen is "{excerpt(hours)}": hours are parted by ; and are whole numbers. Each look for old files ends with an '
+            "exception instead, and none is deleted, not on a full disk either",
+            "deleteWhen=04, or deleteWhen=04;16.",
+        )  # fmt: skip
+        return
+    never = [part for part in parts if int(part) not in HOURS]
+    if never:
+        only = len(never) == len(parts)
+        yield _warning(
+            "deletion-never-due", broker,
+            f"deleteWhen has {', '.join(never)}, and a day has the hours 0 to 23"
+            + (": old files are deleted only once the disk is as full as diskMaxUsedSpaceRatio" if only else ""),
+            "deleteWhen=04, an hour of the broker's own time zone.",
+        )  # fmt: skip
+        when = "once the disk is as full as diskMaxUsedSpaceRatio" if only else when
+    if reserved_h <= 0:
+        yield _critical(
+            "files-not-kept", broker,
+            f"fileReservedTime={reserved_h} keeps no commit-log file: {when} each but the newest is deleted, whether it "
+            "was consumed or not",
+            f"fileReservedTime={RESERVED_H}, in hours.",
+        )  # fmt: skip
+
+
+def files(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """A message is in one file, and a file has a size."""
+    conf = broker.conf
+    size, longest = (
+        whole_of(conf, key, default)
+        for key, default in (("mappedFileSizeCommitLog", FILE_BYTES), ("maxMessageSize", MESSAGE_BYTES))
+    )
+    if size <= 0:
+        yield _critical(
+            "no-files", broker, f"mappedFileSizeCommitLog={size}: the broker starts, and each send fails",
+            f"mappedFileSizeCommitLog={FILE_BYTES}, or leave it out.",
+        )  # fmt: skip
+    elif size < longest + BESIDE_BODY_BYTES:
+        yield _critical(
+            "files-too-small", broker,
+            f"a commit-log file has mappedFileSizeCommitLog={size:,} bytes, a message may have maxMessageSize={longest:,}: one "
+            "that does not fit into a file is acknowledged with SEND_OK and not stored",
+            f"mappedFileSizeCommitLog={FILE_BYTES}, or a maxMessageSize that leaves {BESIDE_BODY_BYTES:,} bytes of a file.",
+        )  # fmt: skip
+    if (queue := whole_of(conf, "mappedFileSizeConsumeQueue", QUEUE_FILE_BYTES)) <= 0:
+        yield _critical(
+            "no-queue-files", broker,
+            f"mappedFileSizeConsumeQueue={queue}: sends are acknowledged, and no message reaches its queue",
+            f"mappedFileSizeConsumeQueue={QUEUE_FILE_BYTES}, or leave it out.",
+        )  # fmt: skip
+    if longest <= 0:
+        yield _critical(
+            "no-message-fits", broker, f"maxMessageSize={longest}: each send is refused as too long (CODE 13)",
+            f"maxMessageSize={MESSAGE_BYTES}, or leave it out.",
+        )  # fmt: skip
+
+
+def waits(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """Times of no length."""
+    conf = broker.conf
+    timeout_ms = whole_of(conf, "syncFlushTimeout", 5000)
+    if conf.get("flushDiskType") == "SYNC_FLUSH" and timeout_ms <= 0:
+        yield _critical(
+            "no-time-to-flush", broker,
+            f"syncFlushTimeout={timeout_ms} with SYNC_FLUSH: sends are answered with FLUSH_DISK_TIMEOUT, flushed or not",
+            "syncFlushTimeout=5000, in milliseconds.",
+        )  # fmt: skip
+    wait_ms = whole_of(conf, SEND_WAIT, int(SEND_WAIT_MS))
+    if wait_ms <= 0 and conf.get("brokerFastFailureEnable") != "false":
+        yield _warning(
+            "no-time-in-queue", broker,
+            f"{SEND_WAIT}={wait_ms}: a send that waits for a thread at all may be refused ([TIMEOUT_CLEAN_QUEUE])",
+            f"{SEND_WAIT}={SEND_WAIT_MS:.0f}, in milliseconds.",
+        )  # fmt: skip
+    interval_ms = whole_of(conf, "flushIntervalCommitLog", 500)
+    if interval_ms <= 0 and conf.get("flushDiskType") != "SYNC_FLUSH":
+        yield _warning(
+            "flush-without-pause", broker,
+            f"flushIntervalCommitLog={interval_ms}: the thread that flushes never waits and takes a core",
+            "flushIntervalCommitLog=500, in milliseconds.",
+        )  # fmt: skip
+
+
+def role(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """``BrokerStartup`` gives masters the id 0 and members of a DLedger group -1; with a controller it leaves ids alone."""
+    conf = broker.conf
+    number, named = whole_of(conf, "brokerId", 0), conf.get("brokerRole", "ASYNC_MASTER")
+    is_slave = named == "SLAVE"
+    in_group = conf.get("enableDLegerCommitLog") == "true"
+    if conf.get("enableControllerMode") == "true":
+        return
+    if is_slave and number <= 0:
+        yield _critical(
+            "does-not-start", broker,
+            f"brokerRole=SLAVE with brokerId={number}: the broker does not start, since a slave's id is above 0",
+            "Remove brokerRole: a DLedger group elects its master." if in_group else "Give each slave its own brokerId, from 1 on.",
+        )  # fmt: skip
+    elif is_slave and in_group:
+        yield _warning(
+            "role-without-meaning", broker,
+            "brokerRole=SLAVE in a DLedger group: the group elects its master, which may be this broker",
+            "Remove brokerRole and brokerId.",
+        )  # fmt: skip
+    elif not is_slave and number != 0 and not in_group:
+        yield _critical(
+            "second-master", broker,
+            f"brokerId={number} with brokerRole={named}: the role decides, and the broker registers as "
+            "a master with brokerId=0, beside the master that it was to be a slave of",
+            "brokerRole=SLAVE for a slave, brokerId=0 for a master.",
+        )  # fmt: skip
+
+
+def starts(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """Values for which a broker ends as it starts; the exception that says so is on its standard output or in store.log."""
+    conf = broker.conf
+    wrong = [f"{key}={conf[key]}" for key in conf if _COUNTS.fullmatch(key) and whole_of(conf, key, 1) <= 0]
+    if (port := whole_of(conf, "listenPort", 10911)) not in range(3, 65536):
+        wrong.append(f"listenPort={port}")
+    delays = conf.get("messageDelayLevel", "1s")
+    if not _DELAYS.fullmatch(delays.rstrip(" ")):
+        wrong.append(f'messageDelayLevel="{excerpt(delays)}"')
+    for one in wrong:
+        key = one.partition("=")[0]
+        advice = {
+            "listenPort": "A port from 3 to 65535: the broker listens at listenPort - 2, too.",
+            "messageDelayLevel": "Times with one blank between two, such as messageDelayLevel=1s 5s 10m 2h.",
+        }
+        yield _critical(
+            f"does-not-start-{key}", broker, f"{one}: the broker does not start", advice.get(key, "1 or more.")
+        )
+
+
+def _critical(kind: str, broker: BrokerReading, says: str, advice: str) -> AuditFinding:
+    return AuditFinding(kind=kind, severity=Severity.CRITICAL, where=broker.words, says=says, advice=advice)
+
+
+def _warning(kind: str, broker: BrokerReading, says: str, advice: str) -> AuditFinding:
+    return AuditFinding(kind=kind, severity=Severity.WARNING, where=broker.words, says=says, advice=advice)
+
+
+OF_RUNNING = (deletion, files, waits)
+"""What may be so of a broker that runs."""
+OF_FILES = (name_servers, *OF_RUNNING, role, starts)
+"""What may be so of a broker.conf."""

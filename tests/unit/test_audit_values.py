@@ -1,0 +1,93 @@
+"""Values that a broker takes without a word and cannot work with, each as started brokers showed it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.audit.conf import judge_conf
+from harness.audit.finding import AuditFinding, Severity
+from harness.model.broker_conf import conf_of
+from tests.lib.conf_oracle import is_brokers, stock
+
+POOL_OF_5X = {"transientStorePoolEnable": "true", "flushDiskType": "SYNC_FLUSH"}
+GROUP = {"enableDLegerCommitLog": "true", "dLegerGroup": "g", "dLegerPeers": "n0-a:1;n1-b:1", "dLegerSelfId": "n0"}
+
+
+def found(settings: dict[str, str], release: str = "4.9.7") -> dict[str, AuditFinding]:
+    return {one.kind: one for one in judge_conf(conf_of({"brokerName": "a", **settings}), release).findings}
+
+
+@pytest.mark.parametrize("release", ["4.9.7", "5.5.0"])
+@pytest.mark.parametrize(("settings", "kind", "severity", "says"), [
+    ({"namesrvAddr": "10.0.0.1:9876,10.0.0.2:9876"}, "name-servers-unread", Severity.CRITICAL, "splits it at ; alone"),
+    ({"namesrvAddr": "10.0.0.1"}, "name-servers-unread", Severity.CRITICAL, "not each part is HOST:PORT"),
+    ({"deleteWhen": "25"}, "deletion-never-due", Severity.WARNING, "only once the disk is as full"),
+    ({"deleteWhen": "04;24"}, "deletion-never-due", Severity.WARNING, "deleteWhen has 24"),
+    ({"deleteWhen": "04,05"}, "deletion-fails", Severity.CRITICAL, "none is deleted"),
+    ({"deleteWhen": "04:00"}, "deletion-fails", Severity.CRITICAL, "none is deleted"),
+    ({"fileReservedTime": "0"}, "files-not-kept", Severity.CRITICAL, "at deleteWhen=04 each but the newest"),
+    ({"fileReservedTime": "-1"}, "files-not-kept", Severity.CRITICAL, "fileReservedTime=-1"),
+    ({"mappedFileSizeCommitLog": "1024"}, "files-too-small", Severity.CRITICAL, "acknowledged with SEND_OK and not stored"),
+    ({"maxMessageSize": "2147483647"}, "files-too-small", Severity.CRITICAL, "maxMessageSize=2,147,483,647"),
+    ({"mappedFileSizeCommitLog": "0"}, "no-files", Severity.CRITICAL, "each send fails"),
+    ({"mappedFileSizeCommitLog": "-1"}, "no-files", Severity.CRITICAL, "each send fails"),
+    ({"mappedFileSizeConsumeQueue": "0"}, "no-queue-files", Severity.CRITICAL, "no message reaches its queue"),
+    ({"maxMessageSize": "0"}, "no-message-fits", Severity.CRITICAL, "CODE 13"),
+    ({"flushIntervalCommitLog": "0"}, "flush-without-pause", Severity.WARNING, "takes a core"),
+    ({"flushDiskType": "SYNC_FLUSH", "syncFlushTimeout": "0"}, "no-time-to-flush", Severity.CRITICAL, "FLUSH_DISK_TIMEOUT"),
+    ({"waitTimeMillsInSendQueue": "0"}, "no-time-in-queue", Severity.WARNING, "may be refused"),
+    ({"brokerRole": "SLAVE"}, "does-not-start", Severity.CRITICAL, "brokerId=0"),
+    ({"brokerRole": "ASYNC_MASTER", "brokerId": "1"}, "second-master", Severity.CRITICAL, "as a master with brokerId=0"),
+    ({"brokerId": "1"}, "second-master", Severity.CRITICAL, "brokerRole=ASYNC_MASTER"),
+    ({**GROUP, "brokerRole": "SLAVE"}, "does-not-start", Severity.CRITICAL, "does not start"),
+    ({**GROUP, "brokerRole": "SLAVE", "brokerId": "1"}, "role-without-meaning", Severity.WARNING, "elects its master"),
+    ({"sendMessageThreadPoolNums": "0"}, "does-not-start-sendMessageThreadPoolNums", Severity.CRITICAL, "does not start"),
+    ({"pullThreadPoolQueueCapacity": "-1"}, "does-not-start-pullThreadPoolQueueCapacity", Severity.CRITICAL, "=-1"),
+    ({"listenPort": "70000"}, "does-not-start-listenPort", Severity.CRITICAL, "does not start"),
+    ({"listenPort": "0"}, "does-not-start-listenPort", Severity.CRITICAL, "does not start"),
+    ({"messageDelayLevel": "1s,5s"}, "does-not-start-messageDelayLevel", Severity.CRITICAL, "does not start"),
+    ({"messageDelayLevel": "1s  5s"}, "does-not-start-messageDelayLevel", Severity.CRITICAL, "does not start"),
+])  # fmt: skip
+def test_a_value_that_breaks_a_broker_is_told_with_what_to_write(
+    settings: dict[str, str], kind: str, severity: Severity, says: str, release: str
+) -> None:
+    one = found(settings, release)[kind]
+    assert one.severity is severity
+    assert says in one.says
+    assert one.advice
+
+
+@pytest.mark.parametrize("settings", [
+    {"namesrvAddr": "10.0.0.1:9876;ns-2.example:9876;"}, {"namesrvAddr": ""}, {"deleteWhen": "04;16"}, {"deleteWhen": "0"},
+    {"fileReservedTime": "1"}, {"mappedFileSizeCommitLog": "8388608"},
+    {"maxMessageSize": "65536", "mappedFileSizeCommitLog": "1048576"},
+    {"listenPort": "10911"}, {"messageDelayLevel": "1s 5s 10m 2h 1d "}, {"brokerId": "0", "brokerRole": "SYNC_MASTER"},
+    {"brokerId": "1", "brokerRole": "SLAVE"}, {**GROUP, "brokerId": "2"},
+    {"flushDiskType": "SYNC_FLUSH", "flushIntervalCommitLog": "0"},
+    {"ackMessageThreadPoolNums": "0"},
+])  # fmt: skip
+def test_a_value_that_a_broker_can_work_with_is_no_finding(settings: dict[str, str]) -> None:
+    assert {kind for kind in found(settings) if kind != "ignored-keys"} == set()
+
+
+def test_what_eight_releases_ship_breaks_nothing(tmp_path: Path) -> None:
+    from harness.releases.properties import read_conf
+
+    kinds: set[str] = set()
+    for release, paths in stock(tmp_path).items():
+        for path in paths:
+            if is_brokers(path):
+                kinds |= {one.kind for one in judge_conf(read_conf(path), release).findings}
+    assert kinds == {"reads-refused-by-slave", "sync-master-alone"}
+
+
+def test_a_pool_beside_sync_flush_is_not_said_to_lose_what_no_kill_was_measured_with() -> None:
+    one = found(POOL_OF_5X, "5.5.0")["pool-delays-sends"]
+    assert "was measured with ASYNC_FLUSH alone" in one.says
+    assert "waits until its buffer is committed, every 200 ms" in one.says
+    assert "--set broker.flushDiskType=SYNC_FLUSH" in one.advice
+    assert "pool-loses-data" not in found(POOL_OF_5X, "5.5.0")
+    assert "pool-loses-data" in found({"transientStorePoolEnable": "true"}, "5.5.0")
+    assert "pool-loses-data" in found({**POOL_OF_5X, "flushDiskType": "ASYNC_FLUSH"}, "5.5.0")
