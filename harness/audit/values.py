@@ -18,6 +18,7 @@ HOURS = range(24)
 RESERVED_H, HOUR = 72, "04"
 FILE_BYTES, MESSAGE_BYTES, QUEUE_FILE_BYTES = 1 << 30, 1 << 22, 6_000_000
 """Defaults of org.apache.rocketmq.store.config.MessageStoreConfig."""
+LISTEN_PORT, PORTS = 10911, 1 << 16
 BESIDE_BODY_BYTES = 1 << 15
 """Properties may have so many bytes beside a body of maxMessageSize."""
 _DELAYS = re.compile(r"[+-]?\d+[smhd]( [+-]?\d+[smhd])*", re.ASCII)
@@ -160,24 +161,43 @@ def role(broker: BrokerReading) -> Iterator[AuditFinding]:
         )  # fmt: skip
 
 
+def ports(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """4.x also listens at two below listenPort, and sets haListenPort to one above it when it has read its file."""
+    conf, of_5x = broker.conf, broker.has_attributes
+    port = whole_of(conf, "listenPort", LISTEN_PORT)
+    ha_port = whole_of(conf, "haListenPort", port + 1)
+    if port not in range(0 if of_5x else 3, PORTS):
+        least = "0" if of_5x else "3, since 4.x listens at two below it as well,"
+        yield _no_start(broker, "listenPort", str(port), f"A port from {least} to {PORTS - 1}.")
+    elif port == 0:
+        yield _warning(
+            "any-port", broker, "listenPort=0: the broker listens at a port that the host chooses", "listenPort=10911."
+        )
+    if of_5x and ha_port >= PORTS:
+        yield _no_start(broker, "haListenPort", str(ha_port), f"A port up to {PORTS - 1}.")
+    elif not of_5x and ha_port != port + 1:
+        yield _warning(
+            "ha-port-overridden", broker,
+            f"haListenPort={ha_port} does nothing: 4.x listens for its slaves at {port + 1}, one above listenPort",
+            "Remove the line, and open that port to the slaves.",
+        )  # fmt: skip
+
+
 def starts(broker: BrokerReading) -> Iterator[AuditFinding]:
-    """Values for which a broker ends as it starts; the exception that says so is on its standard output or in store.log."""
+    """Other values for which a broker ends as it starts; the exception is on its standard output, or in store.log."""
     conf = broker.conf
-    wrong = [f"{key}={conf[key]}" for key in conf if _COUNTS.fullmatch(key) and whole_of(conf, key, 1) <= 0]
-    if (port := whole_of(conf, "listenPort", 10911)) not in range(3, 65536):
-        wrong.append(f"listenPort={port}")
+    for key in conf:
+        if _COUNTS.fullmatch(key) and whole_of(conf, key, 1) <= 0:
+            yield _no_start(broker, key, conf[key], f"{key} is 1 or more; leave it out for the default.")
     delays = conf.get("messageDelayLevel", "1s")
     if not _DELAYS.fullmatch(delays.rstrip(" ")):
-        wrong.append(f'messageDelayLevel="{excerpt(delays)}"')
-    for one in wrong:
-        key = one.partition("=")[0]
-        advice = {
-            "listenPort": "A port from 3 to 65535: the broker listens at listenPort - 2, too.",
-            "messageDelayLevel": "Times with one blank between two, such as messageDelayLevel=1s 5s 10m 2h.",
-        }
-        yield _critical(
-            f"does-not-start-{key}", broker, f"{one}: the broker does not start", advice.get(key, "1 or more.")
+        yield _no_start(
+            broker, "messageDelayLevel", excerpt(delays), "Times with one blank between two, such as 1s 5s 10m 2h."
         )
+
+
+def _no_start(broker: BrokerReading, key: str, text: str, advice: str) -> AuditFinding:
+    return _critical(f"does-not-start-{key}", broker, f"{key}={text}: the broker does not start", advice)
 
 
 def _critical(kind: str, broker: BrokerReading, says: str, advice: str) -> AuditFinding:
@@ -190,5 +210,5 @@ def _warning(kind: str, broker: BrokerReading, says: str, advice: str) -> AuditF
 
 OF_RUNNING = (deletion, files, waits)
 """What may be so of a broker that runs."""
-OF_FILES = (name_servers, *OF_RUNNING, role, starts)
+OF_FILES = (name_servers, *OF_RUNNING, role, ports, starts)
 """What may be so of a broker.conf."""

@@ -46,7 +46,7 @@ def found(settings: dict[str, str], release: str = "4.9.7") -> dict[str, AuditFi
     ({"sendMessageThreadPoolNums": "0"}, "does-not-start-sendMessageThreadPoolNums", Severity.CRITICAL, "does not start"),
     ({"pullThreadPoolQueueCapacity": "-1"}, "does-not-start-pullThreadPoolQueueCapacity", Severity.CRITICAL, "=-1"),
     ({"listenPort": "70000"}, "does-not-start-listenPort", Severity.CRITICAL, "does not start"),
-    ({"listenPort": "0"}, "does-not-start-listenPort", Severity.CRITICAL, "does not start"),
+    ({"listenPort": "-1"}, "does-not-start-listenPort", Severity.CRITICAL, "does not start"),
     ({"messageDelayLevel": "1s,5s"}, "does-not-start-messageDelayLevel", Severity.CRITICAL, "does not start"),
     ({"messageDelayLevel": "1s  5s"}, "does-not-start-messageDelayLevel", Severity.CRITICAL, "does not start"),
 ])  # fmt: skip
@@ -57,6 +57,17 @@ def test_a_value_that_breaks_a_broker_is_told_with_what_to_write(
     assert one.severity is severity
     assert says in one.says
     assert one.advice
+
+
+@pytest.mark.parametrize(("settings", "of_4x", "of_5x"), [
+    ({"listenPort": "0"}, "does-not-start-listenPort", "any-port"),
+    ({"haListenPort": "70000"}, "ha-port-overridden", "does-not-start-haListenPort"),
+    ({"haListenPort": "11912"}, "ha-port-overridden", ""),
+    ({"haListenPort": "10912"}, "", ""),
+])  # fmt: skip
+def test_ports_differ_by_release(settings: dict[str, str], of_4x: str, of_5x: str) -> None:
+    for release, kind in (("4.6.0", of_4x), ("4.9.7", of_4x), ("5.5.0", of_5x)):
+        assert set(found(settings, release)) == ({kind} if kind else set())
 
 
 @pytest.mark.parametrize("settings", [
