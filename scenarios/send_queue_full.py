@@ -85,13 +85,16 @@ SCENARIO = Scenario(
     article="A1",
     summary="Open-loop sends with one stalled append or another pool that stands still, and requests to the other thread pools "
     "meanwhile; with a send queue of 50 places and with the default of 10,000.",
-    symptom="Producers get [OVERLOAD]system busy: a broker's send queue is full.",
-    advice="More arrived than the send threads took: look at what they waited for.",
+    symptom="Clients get [OVERLOAD]system busy: the queue of one of a broker's thread pools is full, mostly that of sends.",
+    advice="Find the pool: the request code in remoting.log's 'too many requests and system thread pool busy' (10, 310 and 320 are "
+    "sends, 11 are pulls; a line in 10 s at most). See what its threads wait for: `jstack PID | grep -A 20 SendMessageThread_` "
+    "(PullMessageThread_ for pulls). Sends wait for the put lock and the disk: `mqlab explain append-stall`. A longer queue "
+    "(sendThreadPoolQueueCapacity) lets sends wait longer, and those of 200 ms are refused with [TIMEOUT_CLEAN_QUEUE] instead.",
     cures=("BUSY-15",),
     sign=Sign(
         pattern=LogPattern.SEND_POOL_FULL,
         events=(Logged.REFUSED_FULL, Logged.POOL_BUSY),
-        because="the send queue was full ([OVERLOAD], sendThreadPoolQueueCapacity)",
+        because="the queue of a thread pool was full ([OVERLOAD]; sendThreadPoolQueueCapacity for sends)",
     ),
     topology=Topology(name="single"),
     arms=(

@@ -18,7 +18,7 @@ PAGE_CACHE_BUSY_MS = 1000.0
 REJECTREQUEST = "REJECTREQUEST"
 """Refused before it is queued: NettyRemotingAbstract, when SendMessageProcessor rejects requests."""
 OVERLOAD = "OVERLOAD"
-"""Refused before it is queued: NettyRemotingAbstract, when the send queue is full."""
+"""Refused before it is queued: NettyRemotingAbstract, when the queue of the request's thread pool is full."""
 PC_SYNCHRONIZED = "PC_SYNCHRONIZED"
 """Refused by the store: SendMessageProcessor, on ``OS_PAGECACHE_BUSY``."""
 PCBUSY_CLEAN_QUEUE = "PCBUSY_CLEAN_QUEUE"

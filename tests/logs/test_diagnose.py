@@ -247,9 +247,23 @@ def test_a_full_send_queue_is_told_from_another_pool_and_from_one_that_ends(tmp_
     (one,) = found_in(tmp_path)
     assert (one.incident, one.sure) == ("send-queue-full", "sure")
     assert "with 10000 tasks" in one.why[0]
-    for other in (line.format(state="Running", code=11), line.format(state="Shutting down", code=310)):
-        (tmp_path / "remoting.log").write_text(other)
-        assert found_in(tmp_path) == []
+    for code, pool in ((11, "the pull pool"), (34, "the heartbeat pool"), (14, "the pool of request code 14")):
+        (tmp_path / "remoting.log").write_text(line.format(state="Running", code=code))
+        (one,) = found_in(tmp_path)
+        assert one.why == (f"{pool} took no request, with 10000 tasks in its queue",)
+    (tmp_path / "remoting.log").write_text(line.format(state="Shutting down", code=310))
+    assert found_in(tmp_path) == []
+
+
+def test_a_client_that_is_told_overload_is_told_how_often_and_that_the_pool_is_not_known(tmp_path: Path) -> None:
+    (tmp_path / "rocketmq_client.log").write_text(
+        "2026-11-21 16:46:00,000 WARN RocketmqClient - x CODE: 2 DESC: [OVERLOAD]system busy, start flow control for a while\n"
+    )
+    (one,) = found_in(tmp_path)
+    assert (one.incident, one.sure, one.why) == (
+        "send-queue-full", "likely", ("1 request refused by [OVERLOAD]",),
+    )  # fmt: skip
+    assert "no remoting.log here says which pool was full" in one.against[0]
 
 
 def test_a_pool_without_a_buffer_and_a_broker_that_lost_one_are_known(tmp_path: Path) -> None:

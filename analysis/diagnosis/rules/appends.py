@@ -11,11 +11,15 @@ from analysis.diagnosis.reading import ReadFile
 from harness.model.log_events import Logged, LogPattern
 from harness.model.rocketmq import (
     CONSUMER_SEND_MSG_BACK,
+    HEART_BEAT,
+    OVERLOAD,
     PAGE_CACHE_BUSY,
     PAGE_CACHE_BUSY_MS,
+    PULL_MESSAGE,
     REJECTREQUEST,
     SEND_MESSAGE,
 )
+from harness.printable import counted
 
 STUCK_S = 10_000.0
 """From this age on the lock counts as busy no more (DefaultMessageStore.isOSPageCacheBusy)."""
@@ -33,6 +37,12 @@ SLAVE_ADVICE = (
 )
 SEND_CODES = frozenset(map(str, (SEND_MESSAGE, CONSUMER_SEND_MSG_BACK, 310, 320)))
 """Requests of the send pool; 310 and 320 are SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE of RequestCode."""
+POOLS = {
+    **dict.fromkeys(SEND_CODES, "the send pool"),
+    str(PULL_MESSAGE): "the pull pool",
+    str(HEART_BEAT): "the heartbeat pool",
+}
+"""By the code of a request (BrokerController.registerProcessor); others are told by the code."""
 REFUSED = (Logged.REFUSED_FOR_AGE, Logged.REFUSED_FOR_CACHE)
 
 
@@ -184,21 +194,21 @@ def _is_left_behind(refusal: Event, appends: Iterable[Event]) -> bool:
 
 
 def queue_full(logs: Logs) -> Iterator[Found]:
-    """Sends that the send pool had no place for, by the broker's sample or by the clients."""
-    sampled = [
-        one
-        for one in logs.of(Logged.POOL_BUSY)
-        if one.get("code") in SEND_CODES and one.get("state") in ("", "Running")
-    ]
+    """Requests that a thread pool had no place for, by the node's sample or by the clients."""
+    sampled = [one for one in logs.of(Logged.POOL_BUSY) if one.get("state") in ("", "Running")]
     for group in together([*sampled, *logs.of(Logged.REFUSED_FULL)], GAP_S):
         samples = [one for one in group if one.kind is Logged.POOL_BUSY]
         told = [one for one in group if one.kind is Logged.REFUSED_FULL]
         from_s, to_s = span(group)
-        why = []
-        if samples:
-            why.append(f"the send pool took no request, with {samples[0].get('queued') or 'all'} tasks in its queue")
+        by_pool: dict[str, Event] = {}
+        for one in samples:
+            by_pool.setdefault(POOLS.get(one.get("code"), f"the pool of request code {one.get('code')}"), one)
+        why = [
+            f"{pool} took no request, with {one.get('queued') or 'all'} tasks in its queue"
+            for pool, one in by_pool.items()
+        ]
         if told:
-            why.append(f"{sum(one.count for one in told)} requests were refused by [OVERLOAD]")
+            why.append(f"{counted(sum(one.count for one in told), 'request')} refused by [{OVERLOAD}]")
         against = (
             ()
             if samples
