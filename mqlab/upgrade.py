@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -15,7 +15,7 @@ import scenarios
 from harness.audit.conf import OF_KEYS
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED, UsageError
 from harness.host.facts import host_of_plan
-from harness.model.broker_conf import ConfFile
+from harness.model.broker_conf import ConfFile, Fate, JudgedConf
 from harness.model.rules import Claim, Weight
 from harness.model.scenario import Scenario
 from harness.plan.request import Request
@@ -24,7 +24,7 @@ from harness.releases.central import version_key
 from harness.releases.jars import recorded_releases
 from harness.releases.judged_conf import judge_file
 from harness.releases.properties import read_conf
-from harness.releases.settings import settings_of
+from harness.releases.settings import BY_PROCESSORS, settings_of
 from mqlab.audit_conf import named_conf
 from mqlab.carried import carried, ledger_on
 from mqlab.kinds import FILE, NEW_FILE, RELEASE
@@ -34,6 +34,10 @@ from scenarios import rolling_upgrade
 if TYPE_CHECKING:
     from analysis.report.upgrade import Known, Measuring
     from analysis.report.upgrade_settings import SettingsChanged
+
+
+OWN_NAMES = ("brokerId", "brokerClusterName")
+"""Settings that each broker has its own of, beside those of its machine."""
 
 
 def add_command(add: Adder) -> None:
@@ -176,9 +180,8 @@ def _settings(options: argparse.Namespace, conf: ConfFile | None, before: _Kept,
     dead = settings_of(options.before).dead, settings_of(options.after).dead
     if conf is None:
         return settings_changed(before, after, dead=dead)
-    changed = settings_changed(
-        before, after, (judge_file(conf, options.before), judge_file(conf, options.after)), dead=dead
-    )
+    yours = judge_file(conf, options.before), judge_file(conf, options.after)
+    changed = settings_changed(before, after, yours, dead=dead)
     assert changed.conf is not None
     # What the file brings about is judged as `mqlab audit --broker-conf` judges it.
     old, new = (
@@ -191,5 +194,13 @@ def _settings(options: argparse.Namespace, conf: ConfFile | None, before: _Kept,
         goes=tuple(said for kind, said in old.items() if kind not in new),
         stays=tuple(said for kind, said in new.items() if kind in old),
         oddities=tuple((one.says, one.advice) for one in conf.oddities),
+        others=tuple(_others(yours[1], after[0])),
     )
     return dataclasses.replace(changed, conf=brings)
+
+
+def _others(yours: JudgedConf, defaults: Mapping[str, str]) -> Iterator[str]:
+    for one in yours.of(Fate.READ):
+        untold = ("", "?", "null", BY_PROCESSORS)
+        if one.key not in OWN_NAMES and defaults.get(one.key, "?") not in (*untold, one.value):
+            yield one.key

@@ -338,6 +338,12 @@ def _unknown(found: Upgrade, shown: Screen) -> list[Entry]:
             f"{', '.join(list(found.undecided)[:OPEN_NAMED_MAX])}{', ...' if len(found.undecided) > OPEN_NAMED_MAX else ''}",
             f"{LEADS_TO}{found.open.command}  # about {found.open.minutes} min",
         ])  # fmt: skip
+    if others := found.settings.conf.others if found.settings.conf else ():
+        more = f" and {len(others) - OTHERS_MAX} more" if len(others) > OTHERS_MAX else ""
+        told.append([
+            f"the record was measured with defaults; your file has others: {', '.join(others[:OTHERS_MAX])}{more}",
+            f"{LEADS_TO}mqlab verify INCIDENT --release {found.before},{found.after} --broker-conf FILE  # measures with yours",
+        ])  # fmt: skip
     if shown.differ:
         told.append([f"{len(shown.differ)} differences that are neither better nor worse by themselves: --all"])
     return told

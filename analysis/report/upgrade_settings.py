@@ -47,6 +47,8 @@ class ConfChanged:
     stays: tuple[tuple[str, str], ...] = ()
     oddities: tuple[tuple[str, str], ...] = ()
     """What no release reads as it was meant."""
+    others: tuple[str, ...] = ()
+    """Its keys whose values the newer release reads, and that are not its defaults, with which the record was measured."""
 
 
 @dataclass(frozen=True, kw_only=True)

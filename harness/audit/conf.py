@@ -88,11 +88,6 @@ def judge_conf(conf: ConfFile, release: str) -> ConfJudged:
     misplaced = {key: unknown[key] for key in (rocketmq.LOCK_LIFE, rocketmq.LOCK_INTERVAL) if key in unknown}
     settings = _Asked({**misplaced, **judged.in_force})
     busy_ms = float(settings.get(rocketmq.PAGE_CACHE_BUSY, rocketmq.PAGE_CACHE_BUSY_MS))
-    has_pool = _has_pool(settings, release)
-    held = f"holds the put lock for {busy_ms:,.0f} ms" if busy_ms > 0 else "is under way"
-    refuses = f"an append that {held} ({rocketmq.PAGE_CACHE_BUSY})"
-    if has_pool:
-        refuses += f", or a transient store pool whose {_pool_size(settings)} buffers are all in use"
     broker = BrokerReading(
         name=where,
         broker_id=0,
@@ -101,10 +96,14 @@ def judge_conf(conf: ConfFile, release: str) -> ConfJudged:
         has_attributes=has(release, Feature.ATTRIBUTES),
         version=version_key(release),
     )
+    held = f"holds the put lock for {busy_ms:,.0f} ms" if busy_ms > 0 else "is under way"
+    refuses = f"an append that {held} ({rocketmq.PAGE_CACHE_BUSY})"
+    if broker.has_pool:
+        refuses += f", or a transient store pool whose {_pool_size(settings)} buffers are all in use"
     found = [
         *_keys(conf, judged, where),
         *_busy(settings, busy_ms, where),
-        *_pool(settings, has_pool, where),
+        *_pool(broker),
         *pool_loses_data(broker),
         *acknowledges_alone(broker),
         *lock_settings(broker),
@@ -117,22 +116,13 @@ def judge_conf(conf: ConfFile, release: str) -> ConfJudged:
     return ConfJudged(
         release=release,
         refuses=refuses,
-        has_pool=has_pool,
+        has_pool=broker.has_pool,
         findings=tuple(sorted(found, key=lambda one: -one.severity)),
         settings=judged.in_force,
         checked=[key for key in known if key in settings.keys_asked],
         read=[key for key in known if key not in settings.keys_asked],
         unknown=list(unknown),
     )
-
-
-def _has_pool(settings: Mapping[str, str], release: str) -> bool:
-    """``isTransientStorePoolEnable`` of MessageStoreConfig (4.x, 5.0.0) and of DefaultMessageStore (newer ones)."""
-    if settings.get(POOL) != "true":
-        return False
-    if not has(release, Feature.POOL_WITH_SYNC_FLUSH):
-        return settings.get("flushDiskType") != "SYNC_FLUSH" and settings.get("brokerRole") != "SLAVE"
-    return settings.get("brokerRole") != "SLAVE" or settings.get("enableControllerMode") == "true"
 
 
 def _pool_size(settings: Mapping[str, str]) -> int:
@@ -204,7 +194,8 @@ def _busy(settings: Mapping[str, str], busy_ms: float, where: str) -> Iterator[A
         )
 
 
-def _pool(settings: Mapping[str, str], has_pool: bool, where: str) -> Iterator[AuditFinding]:
+def _pool(broker: BrokerReading) -> Iterator[AuditFinding]:
+    settings, has_pool, where = broker.conf, broker.has_pool, broker.name
     if settings.get(POOL) == "true" and not has_pool:
         yield _warning(
             "pool-off",

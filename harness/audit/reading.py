@@ -74,9 +74,16 @@ class BrokerReading:
 
     @property
     def has_pool(self) -> bool:
-        """Whether the transient store pool is on, which it never is with SYNC_FLUSH before 5.0.0 (``MessageStoreConfig``)."""
-        is_off = self.conf.get("flushDiskType") == "SYNC_FLUSH" and not self.has_attributes
-        return self.conf.get("transientStorePoolEnable") == "true" and not is_off
+        """Whether the transient store pool is on.
+
+        It never is with SYNC_FLUSH before 5.0.0, nor on a slave but where a controller may make it master
+        (``isTransientStorePoolEnable`` of MessageStoreConfig, and of DefaultMessageStore in newer releases).
+        """
+        conf = self.conf
+        flushes = conf.get("flushDiskType") == "SYNC_FLUSH" and not self.has_attributes
+        is_led = self.has_attributes and conf.get("enableControllerMode") == "true"
+        follows = conf.get("brokerRole") == "SLAVE" and not is_led
+        return conf.get("transientStorePoolEnable") == "true" and not flushes and not follows
 
     def names(self, kind: TopicType) -> list[str]:
         """The names of its topics of a type."""

@@ -44,6 +44,9 @@ def read_conf(path: Path) -> ConfFile:
     entries: dict[str, Entry] = {}
     oddities: list[Oddity] = []
     for line, key, text in _pairs(data, path):
+        behind = key.removeprefix(mark.decode("iso-8859-1"))
+        if mark and behind != key and (not behind or behind[0] in "#!"):
+            continue  # The mark makes a key of a comment or of an empty line, which costs nothing.
         if key in entries:
             oddities.append(_set_twice(key, entries[key], Entry(text=text, line=line)))
             del entries[key]
@@ -53,8 +56,8 @@ def read_conf(path: Path) -> ConfFile:
                 advice="Give the file that brokers are started with.",
             )
         entries[key] = Entry(text=text, line=line)
-        if mark and key.startswith(mark.decode("iso-8859-1")):
-            oddities.append(_marked(key.removeprefix(mark.decode("iso-8859-1"))))
+        if behind != key:
+            oddities.append(_marked(behind))
     for key, entry in entries.items():
         oddities += _of_value(key, entry)
     kept = {key: replace(entry, text=masked(key, entry.text)) for key, entry in entries.items()}
@@ -133,8 +136,9 @@ def _marked(key: str) -> Oddity:
         kind=BYTE_ORDER_MARK,
         line=1,
         key=key,
-        says=f"line 1: the file begins with a byte order mark, which is part of its first key: {excerpt(key)} is not read",
-        advice="Save it as UTF-8 without a byte order mark, or let a comment be its first line.",
+        says=f"line 1: the file begins with a byte order mark, which a broker takes for a part of its first key: {excerpt(key)} is "
+        "not read",
+        advice="Save it as UTF-8 without a byte order mark.",
     )
 
 

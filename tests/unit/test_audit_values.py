@@ -97,8 +97,17 @@ def test_what_eight_releases_ship_breaks_nothing(tmp_path: Path) -> None:
 def test_a_pool_beside_sync_flush_is_not_said_to_lose_what_no_kill_was_measured_with() -> None:
     one = found(POOL_OF_5X, "5.5.0")["pool-delays-sends"]
     assert "was measured with ASYNC_FLUSH alone" in one.says
-    assert "waits until its buffer is committed, every 200 ms" in one.says
+    assert "a send waits until its buffer is committed, every 200 ms, and flushed" in one.says
     assert "--set broker.flushDiskType=SYNC_FLUSH" in one.advice
     assert "pool-loses-data" not in found(POOL_OF_5X, "5.5.0")
     assert "pool-loses-data" in found({"transientStorePoolEnable": "true"}, "5.5.0")
     assert "pool-loses-data" in found({**POOL_OF_5X, "flushDiskType": "ASYNC_FLUSH"}, "5.5.0")
+
+
+def test_a_pool_is_off_on_a_slave_or_on_and_not_both() -> None:
+    for release in ("4.9.7", "5.0.0", "5.5.0"):
+        for flush in ("SYNC_FLUSH", "ASYNC_FLUSH"):
+            kinds = set(found({**POOL_OF_5X, "flushDiskType": flush, "brokerRole": "SLAVE", "brokerId": "1"}, release))
+            assert {kind for kind in kinds if kind.startswith("pool")} == {"pool-off"}
+    led = {**POOL_OF_5X, "brokerRole": "SLAVE", "enableControllerMode": "true"}
+    assert {kind for kind in found(led, "5.5.0") if kind.startswith("pool")} == {"pool-delays-sends"}

@@ -51,14 +51,23 @@ def test_of_a_key_that_stands_twice_the_last_value_counts_and_is_told(tmp_path: 
     assert odd.says == "line 3: brokerId is set a second time; the value of line 1 is lost"
 
 
-@pytest.mark.parametrize(
-    ("start", "lost"), [(b"brokerId=1\nbrokerName=a\n", "brokerId"), (b"# mine\nbrokerName=a\n", "# mine")]
-)
-def test_a_byte_order_mark_costs_the_first_key(tmp_path: Path, start: bytes, lost: str) -> None:
-    found = conf(tmp_path, b"\xef\xbb\xbf" + start)
-    assert lost not in found.settings
+def test_a_byte_order_mark_costs_the_first_key(tmp_path: Path) -> None:
+    found = conf(tmp_path, b"\xef\xbb\xbfbrokerId=1\nbrokerName=a\n")
+    assert "brokerId" not in found.settings
     assert [one.kind for one in found.oddities if one.kind != "not-ascii"] == ["byte-order-mark"]
     assert "part of its first key" in found.oddities[0].says
+
+
+@pytest.mark.parametrize("first", [b"# mine\n", b"!\r\n", b"\n", b"\r\n"])
+def test_a_byte_order_mark_before_a_comment_or_an_empty_line_costs_nothing(tmp_path: Path, first: bytes) -> None:
+    found = conf(tmp_path, b"\xef\xbb\xbf" + first + b"brokerName=a\n")
+    assert (found.settings, found.oddities) == ({"brokerName": "a"}, ())
+
+
+def test_a_byte_order_mark_is_told_with_the_key_that_it_costs(tmp_path: Path) -> None:
+    (one,) = conf(tmp_path, b"\xef\xbb\xbfbrokerName=a\nbrokerId=0\n").oddities
+    assert one.says.endswith("which a broker takes for a part of its first key: brokerName is not read")
+    assert one.advice == "Save it as UTF-8 without a byte order mark."
 
 
 @pytest.mark.parametrize("value", ["192.0.2.41 #mine", "true  # on", "8 // tuned", "#nothing", "a\t#b"])

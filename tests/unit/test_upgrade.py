@@ -507,7 +507,14 @@ def test_what_is_to_be_prepared_for_an_upgrade_to_5x_is_told_with_its_cure(capsy
     shown = capsys.readouterr().out.splitlines()
     first = next(number for number, line in enumerate(shown) if line.startswith(" 1 "))
     assert shown[first - 1].startswith("PREPARE BEFORE YOU START (lost messages: ")
-    assert shown[first].startswith(" 1 YOUR FILE  transientStorePoolEnable is on")
+    assert shown[first].startswith(
+        " 1 YOUR FILE  transientStorePoolEnable is on with SYNC_FLUSH, too, which leaves it off on 4.x"
+    )
+    assert "measured with ASYNC_FLUSH alone" in shown[first], "the record has no kill of such a broker"
+    assert any(
+        "your file has others: flushDiskType, transientStorePoolEnable, waitTimeMillsInSendQueue" in line
+        for line in shown
+    )
     told = {line: shown[number + 1] for number, line in enumerate(shown[:-1])}
     cures = {
         "SYNC_MASTER answers SEND_OK while": "inSyncReplicas=2",
