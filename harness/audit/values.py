@@ -24,7 +24,8 @@ BESIDE_BODY_BYTES = 1 << 15
 _DELAYS = re.compile(r"[+-]?\d+[smhd]( [+-]?\d+[smhd])*", re.ASCII)
 _ADDRESS = re.compile(r"[^\s,;]+:\d{1,5}", re.ASCII)
 _WHOLE = re.compile(r"[+-]?\d{1,10}", re.ASCII)
-_COUNTS = re.compile(r"\w+(ThreadPoolNums|ThreadPoolQueueCapacity)")
+_COUNTS = re.compile(r"(?!recover|batchDispatch)\w+(ThreadPoolNums|ThreadPoolQueueCapacity)")
+"""All but the threads of 5.x that only some stores have: a broker starts with none of them."""
 
 
 def name_servers(broker: BrokerReading) -> Iterator[AuditFinding]:

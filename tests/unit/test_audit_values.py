@@ -77,7 +77,7 @@ def test_ports_differ_by_release(settings: dict[str, str], of_4x: str, of_5x: st
     {"listenPort": "10911"}, {"messageDelayLevel": "1s 5s 10m 2h 1d "}, {"brokerId": "0", "brokerRole": "SYNC_MASTER"},
     {"brokerId": "1", "brokerRole": "SLAVE"}, {**GROUP, "brokerId": "2"},
     {"flushDiskType": "SYNC_FLUSH", "flushIntervalCommitLog": "0"},
-    {"ackMessageThreadPoolNums": "0"},
+    {"ackMessageThreadPoolNums": "0"}, {"recoverThreadPoolNums": "0"},
 ])  # fmt: skip
 def test_a_value_that_a_broker_can_work_with_is_no_finding(settings: dict[str, str]) -> None:
     assert {kind for kind in found(settings) if kind != "ignored-keys"} == set()
