@@ -34,6 +34,7 @@ def excerpt(text: str) -> str:
     return printable(text[:EXCERPT_CHARS_MAX]) + ("..." if len(text) > EXCERPT_CHARS_MAX else "")
 
 
-def counted(count: int, noun: str, plural: str = "") -> str:
-    """``1 append``, ``1,200 appends``; ``plural`` where it is more than an s."""
-    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+def counted(count: int, noun: str, *, were: bool = False) -> str:
+    """``1 append``, ``1,200 appends``; with ``were`` also the verb: ``1 append was``, ``2 appends were``."""
+    verb = (" was" if count == 1 else " were") if were else ""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}{verb}"

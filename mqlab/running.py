@@ -26,6 +26,7 @@ from harness.plan.cost import Costs
 from harness.plan.overrides import override_notes
 from harness.plan.request import Request
 from harness.plan.schedule import Plan, make_plan
+from harness.printable import counted
 from harness.releases.jars import jars_sha256
 from harness.releases.java import Java, find_java
 from harness.run.context import DEPLOYMENT_S_MAX, AtMoment, RunContext
@@ -178,7 +179,7 @@ def _print_plan(plan: Plan, request: Request, console: Console) -> None:
         trials = [trial for deployment, trial in plan.trials() if deployment.scenario is scenario]
         cells = {(trial.arm.name, tuple(trial.params.items())) for trial in trials}
         console.print(
-            f"{scenario.name}: {len(trials)} trials of {len(cells)} cells on {', '.join(request.releases)}, "
+            f"{scenario.name}: {counted(len(trials), 'trial')} of {counted(len(cells), 'cell')} on {', '.join(request.releases)}, "
             f"{scenario.schedule}",
             highlight=False,
         )

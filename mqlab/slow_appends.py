@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from analysis.diagnosis.moments import words_of
 from analysis.diagnosis.slow_appends import LOGGED_FROM_MS, SlowAppends
+from harness.printable import counted
 
 SHOWN = 10
 BAR = 40
@@ -13,7 +14,7 @@ BAR = 40
 
 def report(found: SlowAppends) -> Iterator[str]:
     """As lines of text."""
-    yield f"{len(found.appends):,} appends of more than {found.threshold_ms:,} ms"
+    yield f"{counted(len(found.appends), 'append')} of more than {found.threshold_ms:,} ms"
     if found.threshold_ms < LOGGED_FROM_MS:
         yield f"RocketMQ logs an append from {LOGGED_FROM_MS} ms on: shorter ones are in the counts by duration only"
     for one in sorted(found.appends, key=lambda append: -append.ms)[:SHOWN]:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.reading import ReadFile
 from harness.model.log_events import Logged, LogPattern
+from harness.printable import counted
 
 LINES_MAX = 12
 """Lines of evidence that one finding carries."""
@@ -154,6 +155,11 @@ def together(events: Iterable[Event], gap_s: float) -> Iterator[list[Event]]:
             end_s = event.to_s if end_s is None else max(end_s, event.to_s)
     if group:
         yield group
+
+
+def counted_in(events: Iterable[Event], noun: str, *, were: bool = False) -> str:
+    """How many they stand for, as ``counted`` tells it: a burst of lines is one event."""
+    return counted(sum(one.count for one in events), noun, were=were)
 
 
 def distinct(values: Iterable[str]) -> tuple[str, ...]:

@@ -313,7 +313,7 @@ def test_refusals_of_the_hours_after_it_are_its_doing_and_those_before_or_later_
     after.write_text(REJECTED.format(at="18:30:00"))
     (one,) = found_in(tmp_path)
     assert (one.incident, one.sure) == ("busy-flag-stuck", "likely")
-    assert "1 sends were refused by [REJECTREQUEST] after it" in one.why
+    assert "1 send was refused by [REJECTREQUEST] after it" in one.why
     after.unlink()
     before.write_text(REJECTED.format(at="16:30:00"))
     late.write_text(REJECTED.format(at="19:46:00"))

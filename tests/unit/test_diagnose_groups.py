@@ -97,4 +97,4 @@ def test_members_that_were_told_to_reset_their_offsets_stop(tmp_path: Path) -> N
     (tmp_path / "broker.log").write_text("\n".join(lines) + "\n")
     (one,) = found_in(tmp_path)
     assert (one.incident, one.sure) == ("reset-offset-stops-consumption", "sure")
-    assert one.why == ("2 clients of 1 groups were told to reset their offsets: each stops for 10 s then",)
+    assert one.why == ("2 clients of 1 group were told to reset their offsets: each stops for 10 s then",)

@@ -113,7 +113,7 @@ def test_a_group_that_the_broker_knew_is_unknown_after_its_restart(tmp_path: Pat
     assert _in_broker_log(tmp_path, *lines) == [(FORGETS, "sure", ("billing",))]
     (one,) = found_in(tmp_path)
     assert one.brokers == ("broker-a",)
-    assert one.why == ("the broker started, and refused pulls of 1 groups as unknown for up to 24 s",)
+    assert one.why == ("the broker started, and refused pulls of 1 group as unknown for up to 24 s",)
     assert one.related == ("2026-11-21 08:50:31Z a member of billing told the broker of itself",)
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from harness.host.facts import Host
 from harness.plan.schedule import Plan, Schedule
-from harness.printable import EXCERPT_CHARS_MAX, excerpt, printable, printable_lines
+from harness.printable import EXCERPT_CHARS_MAX, counted, excerpt, printable, printable_lines
 from harness.run.display import Display
 from mqlab.main import main
 from tests.lib.audited import Fake, cluster, serve, serving
@@ -113,3 +113,11 @@ def test_lines_of_a_run_do_not_steer(is_terminal: bool) -> None:
     Display(console, plan).say(f"it could not be removed: {EVIL}")
     assert f"it could not be removed: {SHOWN}".replace(r"\n", "\n") in out.getvalue(), "what has lines is our own"
     assert _steers(out.getvalue()) == []
+
+
+def test_one_has_no_plural_and_its_verb_agrees() -> None:
+    assert [counted(number, "append") for number in (0, 1, 2, 1200)] == [
+        "0 appends", "1 append", "2 appends", "1,200 appends",
+    ]  # fmt: skip
+    assert counted(1, "commit-log file", were=True) == "1 commit-log file was"
+    assert counted(2, "send", were=True) == "2 sends were"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from analysis.diagnosis.events import Event
-from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
+from analysis.diagnosis.found import Found, Logs, Sure, counted_in, distinct, lines_of, overlap, span, together
 from analysis.diagnosis.moments import words_of
 from analysis.diagnosis.reading import ReadFile
 from harness.model.log_events import Logged, LogPattern
@@ -77,7 +77,8 @@ def _slow(logs: Logs, pattern: LogPattern, group: Sequence[Event]) -> Found:
     ]
     took = f"{min(lengths):.0f} to {max(lengths):.0f} ms" if len(group) > 1 else f"{lengths[0]:.0f} ms"
     related = [
-        f"{one.count} sends refused by [{one.get('keyword')}] from {words_of(one.from_s)} to {words_of(one.to_s)} ({one.file}), "
+        f"{counted(one.count, 'send')} refused by [{one.get('keyword')}] from {words_of(one.from_s)} to "
+        f"{words_of(one.to_s)} ({one.file}), "
         f"with the append of {_append_of(one, group):.0f} ms"
         for one in refused
     ]
@@ -89,7 +90,8 @@ def _slow(logs: Logs, pattern: LogPattern, group: Sequence[Event]) -> Found:
     return Found(
         pattern=pattern, sure=Sure.SURE, from_s=first_s, to_s=to_s, brokers=distinct(map(logs.broker, group)),
         topics=distinct(one.get("topic") for one in puts), related=tuple(related), against=tuple(against),
-        why=(f"{len(group)} appends held the lock for {took}, by the broker's own line",), lines=lines_of([*group, *refused]),
+        why=(f"{counted(len(group), 'append')} held the lock for {took}, by the broker's own line",),
+        lines=lines_of([*group, *refused]),
     )  # fmt: skip
 
 
@@ -134,7 +136,7 @@ def refused(logs: Logs) -> Iterator[Found]:
             if late:
                 waited_at = ", ".join(distinct(map(logs.broker, late)))
                 against.append(
-                    f"{sum(one.count for one in late)} sends at {waited_at} waited for a slave that had not copied them in time "
+                    f"{counted_in(late, 'send')} at {waited_at} waited for a slave that had not copied them in time "
                     "(do sync transfer other node): others grew too old behind those"
                 )
             few = count < REFUSED_MIN or bool(whole) or bool(late)
@@ -142,7 +144,8 @@ def refused(logs: Logs) -> Iterator[Found]:
                 against.append("they are few: a garbage collection or a cold start does the same")
             yield Found(
                 pattern=pattern, sure=Sure.POSSIBLE if few else Sure.LIKELY, from_s=from_s, to_s=to_s,
-                why=(f"{count} sends were refused by {', '.join(keywords)}",), brokers=brokers, against=tuple(against),
+                why=(f"{counted(count, 'send', were=True)} refused by {', '.join(keywords)}",),
+                brokers=brokers, against=tuple(against),
                 lines=lines_of([*group, *late]), advice=SLAVE_ADVICE if late else "",
             )  # fmt: skip
 
@@ -174,9 +177,7 @@ def threw(logs: Logs) -> Iterator[Found]:
     for group in together(logs.of(Logged.APPEND_THREW), GAP_S):
         from_s, to_s = span(group)
         after = [one for one in logs.of(Logged.REFUSED_FOR_CACHE) if _is_left_behind(one, group)]
-        rejected = (
-            (f"{sum(one.count for one in after)} sends were refused by [REJECTREQUEST] after it",) if after else ()
-        )
+        rejected = (f"{counted_in(after, 'send', were=True)} refused by [REJECTREQUEST] after it",) if after else ()
         appends = "an append" if len(group) == 1 else f"{len(group)} appends"
         yield Found(
             pattern=LogPattern.APPEND_THREW, sure=Sure.LIKELY if after else Sure.POSSIBLE, from_s=from_s, to_s=to_s,
@@ -208,7 +209,7 @@ def queue_full(logs: Logs) -> Iterator[Found]:
             for pool, one in by_pool.items()
         ]
         if told:
-            why.append(f"{counted(sum(one.count for one in told), 'request')} refused by [{OVERLOAD}]")
+            why.append(f"{counted_in(told, 'request')} refused by [{OVERLOAD}]")
         against = (
             ()
             if samples
@@ -233,11 +234,11 @@ def pool_exhausted(logs: Logs) -> Iterator[Found]:
             if one.get("keyword") == "REJECTREQUEST" and overlap(one, from_s, to_s, GAP_S)
         ]
         why = [
-            f"the pool had no buffer for a new file, {sum(one.count for one in empty)} times" if empty
-            else f"the last buffer of the pool was taken, {sum(one.count for one in group)} times"
+            f"the pool had no buffer for a new file, {counted_in(empty, 'time')}" if empty
+            else f"the last buffer of the pool was taken, {counted_in(group, 'time')}"
         ]  # fmt: skip
         if rejected:
-            why.append(f"{sum(one.count for one in rejected)} sends were refused by [REJECTREQUEST]")
+            why.append(f"{counted_in(rejected, 'send', were=True)} refused by [REJECTREQUEST]")
         yield Found(
             pattern=LogPattern.POOL_EXHAUSTED, sure=Sure.SURE if empty or rejected else Sure.POSSIBLE, from_s=from_s, to_s=to_s,
             why=tuple(why), brokers=distinct(map(logs.broker, group)), lines=lines_of([*group, *rejected]),
@@ -252,7 +253,7 @@ def files_late(logs: Logs) -> Iterator[Found]:
         slow_ones = [one for one in logs.of(Logged.SLOW_APPEND) if overlap(one, from_s, to_s, GAP_S)]
         yield Found(
             pattern=LogPattern.FILES_LATE, sure=Sure.SURE if slow_ones else Sure.LIKELY, from_s=from_s, to_s=to_s,
-            why=(f"{sum(one.count for one in group)} commit-log files were not made within 5 s",),
+            why=(f"{counted_in(group, 'commit-log file', were=True)} not made within 5 s",),
             brokers=distinct(map(logs.broker, group)), lines=lines_of([*group, *slow_ones]),
             against=() if slow_ones else ("no append was slow at that time",),
         )  # fmt: skip

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from analysis.diagnosis.events import Event
-from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span, together
+from analysis.diagnosis.found import Found, Logs, Sure, counted_in, distinct, lines_of, span, together
 from analysis.diagnosis.rules.events_alone import queues_of
 from harness.model.log_events import Logged, LogPattern
 
@@ -66,7 +66,7 @@ def _one_message(group: Sequence[Event], held: Mapping[str, str]) -> Found:
         topics=distinct(one.get("topic") for one in of_it), queues=tuple(held), lines=lines_of(of_it),
         brokers=distinct(one.get("broker") for one in of_it),
         why=(f"the message at offset {where} was the first of what was cached all the time, and is not acknowledged: pulls were "
-             f"put off {sum(one.count for one in of_it)} times or more",),
+             f"put off {counted_in(of_it, 'time')} or more",),
     )  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def _slow(group: Sequence[Event]) -> Found:
         groups=distinct(one.get("group") for one in group),
         topics=distinct(one.get("topic") for one in group), queues=queues_of(group), lines=lines_of(group),
         brokers=distinct(one.get("broker") for one in group),
-        why=(f"the client had as much cached as it may, and wrote {sum(one.count for one in group)} times that it puts pulls off",),
+        why=(f"the client had as much cached as it may, and wrote {counted_in(group, 'time')} that it puts pulls off",),
     )  # fmt: skip
 
 

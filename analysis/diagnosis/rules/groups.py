@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from analysis.diagnosis.events import Event
-from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
+from analysis.diagnosis.found import Found, Logs, Sure, counted_in, distinct, lines_of, overlap, span, together
 from analysis.diagnosis.moments import words_of
 from harness.model.log_events import Logged, LogPattern
+from harness.printable import counted
 
 TURNS_MIN = 2
 """A group that is deployed anew changes its subscription once; one that has two goes to and fro."""
@@ -92,7 +93,8 @@ def offsets_reset(logs: Logs) -> Iterator[Found]:
             pattern=LogPattern.OFFSETS_RESET, sure=Sure.SURE, from_s=from_s, to_s=to_s,
             brokers=distinct(map(logs.broker, told)), groups=groups, topics=distinct(one.get("topic") for one in told),
             lines=lines_of(told),
-            why=(f"{len(clients)} clients of {len(groups)} groups were told to reset their offsets: each stops for 10 s then",),
+            why=(f"{counted(len(clients), 'client')} of {counted(len(groups), 'group')} were told to reset "
+                 "their offsets: each stops for 10 s then",),
             against=("an ordered consumer of 5.5.0 stops for as long as it works on a message",),
         )  # fmt: skip
 
@@ -130,7 +132,7 @@ def forgotten(logs: Logs) -> Iterator[Found]:
             pattern=LogPattern.GROUPS_UNKNOWN, from_s=from_s, to_s=to_s, brokers=(start.get("broker"),),
             sure=Sure.SURE if known else Sure.LIKELY if ran else Sure.POSSIBLE, groups=tuple(late),
             lines=lines_of([*ran[-1:], *known[-1:], *told]),
-            why=(f"the broker started, and refused pulls of {len(late)} groups as unknown for up to "
+            why=(f"the broker started, and refused pulls of {counted(len(late), 'group')} as unknown for up to "
                  f"{max(waited_s[group] for group in late):.0f} s",),
             related=tuple(f"{words_of(one.from_s)} a member of {one.get('group')} told the broker of itself" for one in again[:3]),
             against=() if known or ran else ("no line here says that this broker had run before",),
@@ -156,7 +158,7 @@ def never_known(logs: Logs) -> Iterator[Found]:
             yield Found(
                 pattern=LogPattern.GROUPS_NEVER_KNOWN, sure=Sure.POSSIBLE if members else Sure.LIKELY, from_s=from_s, to_s=to_s,
                 brokers=distinct(map(logs.broker, of_it)), groups=(group,), lines=lines_of(of_it),
-                why=(f"{sum(one.count for one in of_it)} pulls of {group} were refused over {_length_s(of_it) / 60:.0f} min: the "
+                why=(f"{counted_in(of_it, 'pull')} of {group} were refused over {_length_s(of_it) / 60:.0f} min: the "
                      "broker does not know the group, whose clients tell it of themselves every 30 s",),
                 against=tuple(f"{words_of(one.from_s)} a member of it told the broker of itself" for one in members[:1]),
             )  # fmt: skip

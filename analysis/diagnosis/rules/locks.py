@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from analysis.diagnosis.events import Event
-from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
+from analysis.diagnosis.found import Found, Logs, Sure, counted_in, distinct, lines_of, overlap, span, together
 from analysis.diagnosis.moments import words_of
 from harness.model.log_events import Logged, LogPattern
 from harness.model.rocketmq import LOCK_INTERVAL_MS
+from harness.printable import counted
 
 APART_S = 30.0
 """Longer than the interval between the requests of one client."""
@@ -78,7 +79,7 @@ def _by_clients(logs: Logs, told: Sequence[Event]) -> Iterator[Found]:
         yield Found(
             pattern=LogPattern.LOCK_WAITED, sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s, lines=lines_of([*group, *got]),
             why=(
-                f"consumers waited for the locks of {len(queues)} queues for up to {longest_s:.0f} s",
+                f"consumers waited for the locks of {counted(len(queues), 'queue')} for up to {longest_s:.0f} s",
                 *((f"{len(got)} of them were assigned then",) if got else ()),
             ),
             brokers=distinct(map(logs.broker, group)), topics=distinct(one.get("topic") for one in group),
@@ -142,7 +143,8 @@ def own_lock(logs: Logs) -> Iterator[Found]:
         yield Found(
             pattern=LogPattern.OWN_LOCK_WAITED, from_s=from_s, to_s=to_s, lines=lines_of(told),
             sure=Sure.POSSIBLE if longest_s > TIMER_S else Sure.SURE, against=against if longest_s > TIMER_S else (),
-            why=(f"{len(waits)} queues were assigned with their locks, and their pulls were put off as not locked for up to "
+            why=(f"{counted(len(waits), 'queue', were=True)} assigned with their locks, and their pulls were put "
+                 "off as not locked for up to "
                  f"{longest_s:.0f} s",),
             brokers=distinct(map(logs.broker, waits)), groups=distinct(one.get("group") for one in waits),
             topics=distinct(one.get("topic") for one in waits),
@@ -173,12 +175,15 @@ def _found(logs: Logs, group: Sequence[Event], expiries: Sequence[Event], stuck:
     why, against = [], []
     if expiries:
         why.append(
-            f"{len(expiries)} queues of {len(holders)} clients were taken over when their locks had expired, which no client "
-            f"had given back; others asked for them {sum(one.count for one in waits)} times meanwhile"
+            f"{counted(len(expiries), 'queue')} of {counted(len(holders), 'client')} were taken over when their locks had "
+            "expired, which no client "
+            f"had given back; others asked for them {counted_in(waits, 'time')} meanwhile"
         )
     if stuck:
         longest = max(map(_length_s, stuck))
-        why.append(f"others asked for the lock of {len(stuck)} queues for up to {longest:.0f} s and did not get it")
+        why.append(
+            f"others asked for the lock of {counted(len(stuck), 'queue')} for up to {longest:.0f} s and did not get it"
+        )
         cut = [one for one in stuck if _length_s(one) < STUCK_S_MIN]
         if cut:
             against.append(f"the log ends at {words_of(span(cut)[1])}, while they wait: until when is not in it")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from analysis.diagnosis.events import Event
-from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
+from analysis.diagnosis.found import Found, Logs, Sure, counted_in, distinct, lines_of, overlap, span, together
 from analysis.diagnosis.moments import words_of
 from harness.model.log_events import Logged, LogPattern
 
@@ -33,7 +33,7 @@ def flood(logs: Logs) -> Iterator[Found]:
         dropped = _dropped(logs, failed, from_s, to_s)
         sizes = [int(size) for one in group if (size := one.get("bytes"))]
         why = [
-            f"{sum(one.count for one in group)} requests to the name server were longer than its limit of "
+            f"{counted_in(group, 'request')} to the name server {'was' if len(group) == 1 else 'were'} longer than its limit of "
             f"{int(group[0].get('limit') or 0):,} bytes" + (f", the first of {sizes[0]:,}" if sizes else "")
         ]
         related = [
@@ -214,7 +214,7 @@ def _registered_in_part(logs: Logs) -> Iterator[Found]:
             pattern=LogPattern.REGISTRATIONS_DIFFER, sure=Sure.SURE if dropped else Sure.LIKELY, from_s=from_s, to_s=to_s,
             brokers=distinct(map(logs.broker, group)), lines=lines_of([*group, *heard, *dropped]),
             why=(
-                f"registrations with {', '.join(servers)} failed {sum(one.count for one in group)} times while those with "
+                f"registrations with {', '.join(servers)} failed {counted_in(group, 'time')} while those with "
                 f"{', '.join(distinct(one.get('address') for one in heard))} went on",
             ),
             related=tuple(f"{words_of(one.from_s)} a name server dropped {one.get('address')}" for one in dropped[:5]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analysis.diagnosis.events import Event
-from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
+from analysis.diagnosis.found import Found, Logs, Sure, counted_in, distinct, lines_of, overlap, span, together
 from harness.model.log_events import Logged, LogPattern
 
 GAP_S = 60.0
@@ -25,7 +25,7 @@ def stored_twice(logs: Logs) -> Iterator[Found]:
         yield Found(
             pattern=LogPattern.SENT_AGAIN, sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s,
             topics=distinct(one.get("topic") for one in group), lines=lines_of(group),
-            why=(f"asynchronous sends were tried again {sum(one.count for one in group):,} times after no answer",),
+            why=(f"asynchronous sends were tried again {counted_in(group, 'time')} after no answer",),
             against=("whether the broker that did not answer had taken them is in no log: compare keys of messages",),
         )  # fmt: skip
 

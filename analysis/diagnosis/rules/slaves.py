@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span, together
+from analysis.diagnosis.found import Found, Logs, Sure, counted_in, distinct, lines_of, span, together
 from harness.model.log_events import Logged, LogPattern
 from harness.model.rocketmq import REJECTREQUEST
 
@@ -47,7 +47,7 @@ def reads_refused(logs: Logs) -> Iterator[Found]:
         from_s, to_s = span(group)
         yield Found(
             pattern=LogPattern.READS_REFUSED, sure=Sure.SURE, from_s=from_s, to_s=to_s, lines=lines_of(group),
-            why=(f"{sum(one.count for one in group)} pulls were refused by [{REJECTREQUEST}], as by slaves alone",),
+            why=(f"{counted_in(group, 'pull', were=True)} refused by [{REJECTREQUEST}], as by slaves alone",),
             brokers=distinct(one.get("broker") or one.get("address") for one in group),
             groups=distinct(one.get("group") for one in group), topics=distinct(one.get("topic") for one in group),
             queues=distinct(

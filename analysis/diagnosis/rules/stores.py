@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
 from harness.model.log_events import Logged, LogPattern
+from harness.printable import counted
 
 GAP_S = 300.0
 REFUSALS = (Logged.NOT_WRITABLE, Logged.STORE_REFUSES)
@@ -54,5 +55,5 @@ def _said(one: Event) -> str:
     if one.kind is Logged.STORE_REFUSES:
         return "the broker's own log says that its store is not writable"
     if one.kind is Logged.NO_FILE:
-        return f"{one.count} sends were refused, since there was no file to append to (CODE 1)"
-    return f"{one.count} sends were refused, since the store was not writable (CODE 14)"
+        return f"{counted(one.count, 'send', were=True)} refused, since there was no file to append to (CODE 1)"
+    return f"{counted(one.count, 'send', were=True)} refused, since the store was not writable (CODE 14)"

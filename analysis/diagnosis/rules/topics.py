@@ -8,6 +8,7 @@ from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span
 from harness.model.log_events import Logged, LogPattern
 from harness.model.rocketmq import DEAD_LETTER_PREFIX, RETRY_PREFIX
+from harness.printable import counted
 
 
 def dead_letters(logs: Logs) -> Iterator[Found]:
@@ -19,7 +20,7 @@ def dead_letters(logs: Logs) -> Iterator[Found]:
         yield Found(
             pattern=LogPattern.DEAD_LETTERS, sure=Sure.SURE, from_s=from_s, to_s=to_s, brokers=distinct(map(logs.broker, made)),
             groups=groups, topics=distinct(one.get("topic") for one in made), lines=lines_of(made),
-            why=(f"{len(groups)} groups had a message that failed to the last retry: its dead-letter topic was made",),
+            why=(f"{counted(len(groups), 'group')} had a message that failed to the last retry: its dead-letter topic was made",),
             against=("how many messages ended there is not logged: only the first makes the topic",),
         )  # fmt: skip
 

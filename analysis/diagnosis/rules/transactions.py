@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span, together
+from analysis.diagnosis.found import Found, Logs, Sure, counted_in, distinct, lines_of, span, together
 from harness.model.log_events import Logged, LogPattern
 
 GAP_S = 60.0
@@ -32,7 +32,7 @@ def unreadable(logs: Logs) -> Iterator[Found]:
         yield Found(
             pattern=LogPattern.HALF_UNREADABLE, sure=Sure.SURE, from_s=from_s, to_s=to_s,
             brokers=distinct(map(logs.broker, group)), lines=lines_of(group),
-            why=(f"{sum(one.count for one in group)} transactions were to end whose half message could not be read yet",),
+            why=(f"{counted_in(group, 'transaction', were=True)} to end whose half message could not be read yet",),
             against=("whether the broker's checks ended them later is not in these lines",),
         )  # fmt: skip
 
