@@ -314,9 +314,10 @@ def _counts(answer: Answer) -> list[int]:
 
 
 def _counts_of_command(run: Path) -> list[int]:
-    properties = json.loads((run / "analysis" / "load.json").read_text())["properties"]
-    counts = {one["name"]: one["count"] for one in properties}
-    return [counts[name] for name in PROPERTIES]
+    from analysis.ledger.runs import FINDINGS, read_lines
+
+    counts = {part.name: part.estimate for one in read_lines(run / FINDINGS).findings for part in one.parts}
+    return [-1 if (count := counts[name]) is None else round(count) for name in PROPERTIES]
 
 
 def spark_of_command() -> SparkPlace:

@@ -45,6 +45,7 @@ from mqlab.options import Adder, add_analysis, print_json
 from mqlab.own_incident import KEPT
 from mqlab.recorded import committed_ledger
 from mqlab.trust import IncidentsOfRun, incidents_of_run, listed
+from scenarios.own_load import OWN_LOAD
 
 if TYPE_CHECKING:
     from analysis.analyst import Analyst
@@ -112,9 +113,10 @@ def judge_load(path: Path, options: argparse.Namespace, java: Java, console: Con
     """Print what became of a load; the exit code says it with ``--strict``, and by the user's own thresholds."""
     from analysis.load.judge import judge_load
     from analysis.load.thresholds import against
+    from analysis.report.write import exit_code
 
     with _timed(console):
-        judged = judge_load(path, spark_place(options, java.home))
+        judged = judge_load(path, spark_place(options, java.home), OWN_LOAD)
     if options.json:
         print_json(dataclasses.asdict(judged))
     else:
@@ -122,7 +124,7 @@ def judge_load(path: Path, options: argparse.Namespace, java: Java, console: Con
     told, code = against(judged, options.fail_if)
     print("".join(f"{line}\n" for line in told), end="", file=sys.stderr if options.json else sys.stdout)
     print_report(path, options, page)
-    return code or (judged.exit_code if options.strict else EXIT_OK)
+    return code or exit_code(judged.findings, options.strict)
 
 
 def archive_spark(options: argparse.Namespace, java: Java, console: Console) -> None:

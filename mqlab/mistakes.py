@@ -154,6 +154,8 @@ def _claim(scenario: Scenario, claim: Claim) -> Iterator[Mistake]:
 
 
 def _part(claim: Claim, part: Part) -> Iterator[Mistake]:
+    if part.kind is Kind.THIS_RUN:
+        yield Mistake(says=f"{claim.id}: {part.name} is of a kind that loads of one's own alone have", near=part.name)
     low, high = sorted((part.if_true, part.if_false))
     if low == high or not low <= part.bound <= high:
         yield Mistake(

@@ -13,8 +13,8 @@ from analysis.evidence.records import Records
 from analysis.evidence.trials import TrialFacts
 from analysis.load.ending import Ending
 from analysis.load.figures import Figures
-from analysis.load.properties import Property, decided, undecided
-from harness.model.verdicts import VerdictKind
+from analysis.load.properties import counted, untold
+from analysis.verdicts.tries import HistoryTries
 from harness.rundir.joined import WORKERS
 from harness.rundir.manifest import TrialRecord
 from harness.rundir.reading import RunDirectory
@@ -22,7 +22,7 @@ from harness.rundir.reading import RunDirectory
 _ELSEWHERE = "the histories of {} workers are missing: `mqlab analyze RUN --with RUN...` judges them as one"
 
 
-def bodies(records: Records, trial: TrialRecord) -> Property:
+def bodies(records: Records, trial: TrialRecord) -> HistoryTries:
     """Every body names this run and has its checksum. On a cluster of the user's other messages may lie in the topic."""
     name = "bodies whole"
     foreign = (F.col("outcome") == "foreign") & F.lit(trial.backend == "given")
@@ -35,18 +35,11 @@ def bodies(records: Records, trial: TrialRecord) -> Property:
         F.min(F.when(failed, F.col("n"))).alias("line"),
     ).collect()[0]
     if not row["all"]:
-        return undecided(name, "nobody consumed a message of this load")
+        return untold(trial, name, "nobody consumed a message of this load")
     words = f"{row['all'] - row['failed']:,} of {row['all']:,} bodies named this run and had their checksum"
     if row["foreign"]:
         words += f"; {row['foreign']:,} messages of others are left out"
-    return Property(
-        name=name,
-        verdict=decided(row["failed"]),
-        words=words,
-        count=row["failed"],
-        file=row["file"] or "",
-        line=row["line"] or 0,
-    )
+    return counted(trial, name, row["failed"], words, row["file"], row["line"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +113,7 @@ def _ends(records: Records) -> DataFrame:
     )
 
 
-def stores_agree(stores: Stores, figures: Figures, ending: Ending) -> Property:
+def stores_agree(trial: TrialRecord, stores: Stores, figures: Figures, ending: Ending) -> HistoryTries:
     """The brokers hold what they acknowledged, and at most what else may have reached them.
 
     What ended a load before its end may have kept a broker from its queues as well: then an offset that was acknowledged twice
@@ -140,14 +133,12 @@ def stores_agree(stores: Stores, figures: Figures, ending: Ending) -> Property:
     if not is_whole:
         words = f"{unread_words(stores, ending)}: {words}"
     if bad:
-        return Property(name=name, verdict=VerdictKind.REFUTED, words=words, count=bad)
+        return counted(trial, name, bad, words)
     if not stores.queues + stores.unread:
-        return undecided(name, "the brokers were not asked for their queues' ends")
+        return untold(trial, name, "the brokers were not asked for their queues' ends")
     if not figures.ok:
-        return undecided(name, "; ".join(filter(None, (ending.why, "nothing was acknowledged"))))
-    if not is_whole:
-        return undecided(name, words)
-    return Property(name=name, verdict=VerdictKind.CONFIRMED, words=words, count=0)
+        return untold(trial, name, "; ".join(filter(None, (ending.why, "nothing was acknowledged"))))
+    return counted(trial, name, 0, words) if is_whole else untold(trial, name, words)
 
 
 def unread_words(stores: Stores, ending: Ending) -> str:
@@ -157,13 +148,11 @@ def unread_words(stores: Stores, ending: Ending) -> str:
     return "; ".join(filter(None, (ending.why, number if stores.unread or not queues else "")))
 
 
-def keys(records: Records, trial: TrialRecord) -> Property:
+def keys(records: Records, trial: TrialRecord) -> HistoryTries:
     """Where sends go by key, each key stayed in one queue."""
     name = "a key, a queue"
     if trial.params.get("route") not in ("selector", "fixed"):
-        return Property(
-            name=name, verdict=VerdictKind.CONFIRMED, words="not promised: sends went where the client chose", count=0
-        )
+        return counted(trial, name, 0, "not promised: sends went where the client chose")
     moved = F.col("queues") > 1
     row = (
         keys_in_queues(records, trial.topic)
@@ -175,16 +164,12 @@ def keys(records: Records, trial: TrialRecord) -> Property:
         .collect()[0]
     )
     if not row["keys"]:
-        return undecided(name, "nothing told in which queues keys lie")
+        return untold(trial, name, "nothing told in which queues keys lie")
     if not row["moved"]:
-        return Property(
-            name=name, verdict=VerdictKind.CONFIRMED, words=f"each of {row['keys']} keys stayed in one queue", count=0
-        )
+        return counted(trial, name, 0, f"each of {row['keys']} keys stayed in one queue")
     first = queues_of_key(records, trial.topic, row["first"]).collect()[0]
     words = f"{row['moved']} of {row['keys']} keys moved; {row['first']} was in {', '.join(first['queues'])}"
-    return Property(
-        name=name, verdict=VerdictKind.REFUTED, words=words, count=row["moved"], file=first["file"], line=first["line"]
-    )
+    return counted(trial, name, row["moved"], words, first["file"], first["line"])
 
 
 def workers_missing(run: RunDirectory, trial: TrialRecord) -> int:
@@ -194,26 +179,28 @@ def workers_missing(run: RunDirectory, trial: TrialRecord) -> int:
     return max(0, workers - len(producers)) if isinstance(workers, int) else 0
 
 
-def locust_agrees(requests: int | None, failures: int | None, figures: Figures, missing: int) -> Property:
+def locust_agrees(
+    trial: TrialRecord, requests: int | None, failures: int | None, figures: Figures, missing: int
+) -> HistoryTries:
     """Locust's account and the history have the same numbers."""
     name = "Locust agrees"
     if missing:
-        return undecided(name, _ELSEWHERE.format(missing))
+        return untold(trial, name, _ELSEWHERE.format(missing))
     if requests is None or failures is None:
-        return undecided(name, "Locust wrote no counts")
+        return untold(trial, name, "Locust wrote no counts")
     absent = figures.sends - requests
     words = f"Locust counted {requests:,} and {failures:,} failures, the history has {figures.sends:,} and {figures.not_accepted:,}"
     if absent > 0:
         words += "; a worker that is killed has up to 3 s that it did not report"
     bad = abs(absent) + abs(figures.not_accepted - failures)
-    return Property(name=name, verdict=decided(bad), words=words, count=bad)
+    return counted(trial, name, bad, words)
 
 
-def whole(facts: TrialFacts, missing: int) -> Property:
+def whole(facts: TrialFacts, missing: int) -> HistoryTries:
     """No line of the history is damaged, and no worker's is missing."""
     name = "history whole"
     if missing:
-        return undecided(name, _ELSEWHERE.format(missing))
+        return untold(facts.trial, name, _ELSEWHERE.format(missing))
     count = facts.damaged_lines
     words = f"{facts.records:,} records, {count} damaged lines (a kill may damage one a process, the last)"
-    return Property(name=name, verdict=decided(count), words=words, count=count)
+    return counted(facts.trial, name, count, words)

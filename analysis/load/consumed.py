@@ -19,7 +19,8 @@ from analysis.evidence.trials import TrialFacts
 from analysis.load.accounts import Stores
 from analysis.load.ending import Ending
 from analysis.load.figures import Figures
-from analysis.load.properties import Property, counted_rows, none_of, undecided
+from analysis.load.properties import counted_rows, none_of, untold
+from analysis.verdicts.tries import HistoryTries
 from harness.rundir.manifest import TrialRecord
 
 ON_THE_END = ("all arrived", "nothing lost")
@@ -31,7 +32,7 @@ _UNREAD = {
 }
 """By whether the load is under way."""
 
-Job = Callable[[], list[Property]]
+Job = Callable[[], list[HistoryTries]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +65,7 @@ def consumed(
     """What the load promised of its consumers, by the checkers that judge incidents, too: a function for each job."""
     trial = facts.trial
     if not trial.groups:
-        return [lambda: [undecided("nothing lost", "nobody consumed")]]
+        return [lambda: [untold(trial, "nothing lost", "nobody consumed")]]
     if not ending.is_reached:
         missing = (
             "what has not come may be on its way"
@@ -72,13 +73,13 @@ def consumed(
             else "what had not come may have been on its way"
         )
         why = f"{ending.why}, and the stores were not read then: {missing}"
-        return [lambda: [undecided(name, why) for name in ON_THE_END], *seen_of_consumers(inputs, trial)]
+        return [lambda: [untold(trial, name, why) for name in ON_THE_END], *seen_of_consumers(inputs, trial)]
     found: list[Job] = []
     counted: list[_OfQueues] = []
     if not facts.drained:
         left = "no drain was recorded" if facts.drained is None else f"{facts.remaining} messages were left"
         names = (*ON_THE_END, "nothing twice", "stored once")
-        found.append(lambda: [undecided(name, f"the drain did not finish: {left}") for name in names])
+        found.append(lambda: [untold(trial, name, f"the drain did not finish: {left}") for name in names])
     else:
         found += [
             partial(_arrived_and_lost, inputs, trial, figures, stores),
@@ -87,8 +88,8 @@ def consumed(
         counted += [_LOST, _TWICE] if _is_lost_by_queue(figures) else [_TWICE]
     if trial.params.get("ordered") == "yes":
         counted.append(_OUT_OF_ORDER)
-        found.append(partial(_counted, inputs, [_OVERLAPPING]))
-    return [*found, partial(_counted, inputs, counted)] if counted else found
+        found.append(partial(_counted, inputs, trial, [_OVERLAPPING]))
+    return [*found, partial(_counted, inputs, trial, counted)] if counted else found
 
 
 def seen_of_consumers(inputs: Inputs, trial: TrialRecord) -> list[Job]:
@@ -96,7 +97,7 @@ def seen_of_consumers(inputs: Inputs, trial: TrialRecord) -> list[Job]:
     # Checkers count repetitions of a trial that was drained, since of another one more may come.
     counting = dataclasses.replace(inputs, trials=inputs.trials.withColumn("drained", F.lit(True)))
     counted = [_TWICE, _OUT_OF_ORDER, _OVERLAPPING] if trial.params.get("ordered") == "yes" else [_TWICE]
-    return [partial(_stored_once, inputs.records, trial), partial(_counted, counting, counted)]
+    return [partial(_stored_once, inputs.records, trial), partial(_counted, counting, trial, counted)]
 
 
 def _is_lost_by_queue(figures: Figures) -> bool:
@@ -105,17 +106,17 @@ def _is_lost_by_queue(figures: Figures) -> bool:
 
 def _arrived_and_lost(
     inputs: Inputs, trial: TrialRecord, figures: Figures, stores: Callable[[], Stores]
-) -> list[Property]:
+) -> list[HistoryTries]:
     """Loss only where queues do not tell it."""
-    arrived = _arrived(inputs.records)
+    arrived = _arrived(inputs.records, trial)
     if not figures.ok:
-        return [arrived, undecided("nothing lost", "nothing was acknowledged")]
+        return [arrived, untold(trial, "nothing lost", "nothing was acknowledged")]
     return (
         [arrived] if _is_lost_by_queue(figures) else [arrived, _lost_by_number(inputs, trial, arrived, stores().stored)]
     )
 
 
-def _arrived(records: Records) -> Property:
+def _arrived(records: Records, trial: TrialRecord) -> HistoryTries:
     """Judged by the sequence numbers in bodies, whatever the client told of queues and offsets."""
     accepted = records.sends.where("outcome = 'ok'").select("seq", "file", "n")
     consumed = _numbers(records.consumptions.where("outcome = 'ok'")).withColumnRenamed("numbers", "consumed")
@@ -130,7 +131,9 @@ def _arrived(records: Records) -> Property:
         .select((F.col("chunk") * BITS + F.col("at")).alias("seq"))
     )
     row = counted_rows(accepted.join(F.broadcast(missing), "seq"))
-    return none_of("all arrived", row, f"{row['count']} of the accepted messages' sequence numbers were never consumed")
+    return none_of(
+        trial, "all arrived", row, f"{row['count']} of the accepted messages' sequence numbers were never consumed"
+    )
 
 
 def _numbers(table: DataFrame) -> DataFrame:
@@ -143,18 +146,18 @@ def _chunk() -> Column:
     return F.expr(f"(seq - pmod(seq, {BITS})) div {BITS}")
 
 
-def _lost_by_number(inputs: Inputs, trial: TrialRecord, arrived: Property, stored: int) -> Property:
+def _lost_by_number(inputs: Inputs, trial: TrialRecord, arrived: HistoryTries, stored: int) -> HistoryTries:
     """Where the client did not tell queue and offset: loss by sequence numbers, beside what the stores hold."""
     queues = inputs.consumption.queues.where(F.col("topic") == trial.topic)
     row = queues.agg(F.coalesce(F.sum("different_offsets"), F.lit(0)).alias("consumed")).collect()[0]
     words = (
-        f"{arrived.count} acknowledged and never consumed, by the numbers in bodies: the client did not tell all queues; "
+        f"{arrived.violations:.0f} acknowledged and never consumed, by the numbers in bodies: the client did not tell all queues; "
         f"of {stored:,} messages in the stores {row['consumed']:,} were consumed"
     )
-    return dataclasses.replace(arrived, name="nothing lost", words=words)
+    return dataclasses.replace(arrived, measure="nothing lost", words=words)
 
 
-def _stored_once(records: Records, trial: TrialRecord) -> list[Property]:
+def _stored_once(records: Records, trial: TrialRecord) -> list[HistoryTries]:
     """A message that lies in two places was sent again, by its client or its caller."""
     place = F.struct("broker", "queue", "offset")
     consumed = records.consumptions.where((F.col("outcome") == "ok") & (F.col("topic") == trial.topic))
@@ -170,21 +173,21 @@ def _stored_once(records: Records, trial: TrialRecord) -> list[Property]:
     )  # fmt: skip
     row = counted_rows(again)
     words = f"{row['count']} sequence numbers lie in more than one place of the stores: sent again"
-    return [none_of("stored once", row, words)]
+    return [none_of(trial, "stored once", row, words)]
 
 
-def _counted(inputs: Inputs, properties: Sequence[_OfQueues]) -> list[Property]:
+def _counted(inputs: Inputs, trial: TrialRecord, properties: Sequence[_OfQueues]) -> list[HistoryTries]:
     """Values summed over all queues, in one job; undecided where none could be judged."""
     rows: dict[str, list[Row]] = defaultdict(list)
     for row in together(*[one.checker.observe(inputs) for one in properties]).collect():
         rows[row["measure"]].append(row)
-    return [_summed(one, rows[one.measure]) for one in properties]
+    return [_summed(trial, one, rows[one.measure]) for one in properties]
 
 
-def _summed(of: _OfQueues, rows: Sequence[Row]) -> Property:
+def _summed(trial: TrialRecord, of: _OfQueues, rows: Sequence[Row]) -> HistoryTries:
     if not rows:
-        return undecided(of.name, "no queue was consumed from")
+        return untold(trial, of.name, "no queue was consumed from")
     total = sum(row["value"] for row in rows)
     most = min(rows, key=lambda row: (-row["value"], row["file"] or "", row["line"] or 0))
     words = f"{round(total)} {of.what}, in {len(rows)} queues"
-    return none_of(of.name, Row(count=total, file=most["file"], line=most["line"]), words)
+    return none_of(trial, of.name, Row(count=total, file=most["file"], line=most["line"]), words)

@@ -22,60 +22,57 @@ from analysis.load.accounts import Stores, bodies, keys, unread_words
 from analysis.load.consumed import ON_THE_END, seen_of_consumers
 from analysis.load.ending import Ending
 from analysis.load.faults import REFUSED_AFTER_NS, FaultOnLoad
-from analysis.load.properties import Property, undecided
-from harness.model.verdicts import VerdictKind
+from analysis.load.properties import undone
+from analysis.verdicts.tries import HistoryTries
 
 ENDED_WITHIN_NS = 5_000_000_000
 """Processes of a load write a record a second at least. Where all are ended by force, their last records lie closer together."""
 
 
-def unread_at_end(properties: Iterable[Property], stores: Stores, ending: Ending) -> list[Property]:
-    """The properties of a load where some of its queues were not read when it had ended: nobody knows what these had then."""
+def unread_at_end(rows: Iterable[HistoryTries], stores: Stores, ending: Ending) -> list[HistoryTries]:
+    """The rows of a load where some of its queues were not read when it had ended: nobody knows what these had then."""
     return [
-        undecided(one.name, unread_words(stores, ending))
-        if one.name in ON_THE_END and one.verdict is not VerdictKind.UNDECIDED
-        else one
-        for one in properties
+        undone(one, unread_words(stores, ending)) if one.measure in ON_THE_END and one.tries else one for one in rows
     ]
 
 
 def cut_short(
-    properties: Sequence[Property],
+    rows: Sequence[HistoryTries],
     inputs: Inputs,
     facts: TrialFacts,
     events: TrialEvents,
     ending: Ending,
     faults: Sequence[FaultOnLoad],
-) -> list[Property]:
-    """The properties of a load that did not reach its end: refuted where a verified counterexample is, and else undecided."""
-    refuted = {one.name: one for one in properties if one.verdict is VerdictKind.REFUTED}
-    verified = _verified(refuted, inputs, facts, events, faults) if refuted else {}
-    return [verified.get(one.name) or _undecided(one, ending) for one in properties]
+) -> list[HistoryTries]:
+    """The rows of a load that did not reach its end: those with a verified counterexample tell it, and no other one."""
+    violated = {one.measure: one for one in rows if one.violations}
+    verified = _verified(violated, inputs, facts, events, faults) if violated else {}
+    return [verified.get(one.measure) or _undone(one, ending) for one in rows]
 
 
-def _undecided(one: Property, ending: Ending) -> Property:
-    return one if one.verdict is VerdictKind.UNDECIDED else undecided(one.name, f"{ending.why}; so far: {one.words}")
+def _undone(one: HistoryTries, ending: Ending) -> HistoryTries:
+    return undone(one, f"{ending.why}; so far: {one.words}") if one.tries else one
 
 
 def _verified(
-    refuted: Mapping[str, Property],
+    violated: Mapping[str, HistoryTries],
     inputs: Inputs,
     facts: TrialFacts,
     events: TrialEvents,
     faults: Sequence[FaultOnLoad],
-) -> dict[str, Property]:
-    found = {name: one for name, one in refuted.items() if name == "store agrees"}
+) -> dict[str, HistoryTries]:
+    found = {name: one for name, one in violated.items() if name == "store agrees"}
     until_ns = _all_there_until_ns(inputs.records, events)
     if until_ns is None:
         return found
-    whole = refuted.get("history whole")
+    whole = violated.get("history whole")
     # A kill may damage the last line of each file.
-    if whole is not None and (whole.count or 0) > len(inputs.run.history_files()) + len(inputs.run.event_files()):
-        found[whole.name] = whole
+    if whole is not None and whole.violations > len(inputs.run.history_files()) + len(inputs.run.event_files()):
+        found[whole.measure] = whole
     stalls_end_ns = [int(one.until_s * 1e9) + (facts.hold_from_ns or 0) for one in faults if one.refused]
-    if "refusals as predicted" in refuted and max(stalls_end_ns) + REFUSED_AFTER_NS <= until_ns:
-        found["refusals as predicted"] = refuted["refusals as predicted"]
-    if refuted.keys() & {
+    if "refusals as predicted" in violated and max(stalls_end_ns) + REFUSED_AFTER_NS <= until_ns:
+        found["refusals as predicted"] = violated["refusals as predicted"]
+    if violated.keys() & {
         "bodies whole",
         "a key, a queue",
         "nothing twice",
@@ -84,7 +81,7 @@ def _verified(
         "one consumer a queue",
     }:
         again = _until(inputs, facts, until_ns)
-        found |= {one.name: one for one in again if one.verdict is VerdictKind.REFUTED}
+        found |= {one.measure: one for one in again if one.violations}
     return found
 
 
@@ -97,8 +94,8 @@ def _all_there_until_ns(records: Records, events: TrialEvents) -> int | None:
     return min([*ended_ns, *events.phase("down", "begin")], default=None)
 
 
-def _until(inputs: Inputs, facts: TrialFacts, until_ns: int) -> list[Property]:
-    """The properties that a single record can refute, of what began until then."""
+def _until(inputs: Inputs, facts: TrialFacts, until_ns: int) -> list[HistoryTries]:
+    """The rows that a single record can refute, of what began until then."""
     spark, trial = inputs.spark, facts.trial
     began = F.col("started_ns") <= F.lit(until_ns)
     records = dataclasses.replace(

@@ -19,12 +19,12 @@ from analysis.evidence.events import Event, TrialEvents
 from analysis.evidence.records import Records
 from analysis.evidence.tables import frame_of, table
 from analysis.evidence.trials import OWNERS_END, TrialFacts
-from analysis.load.properties import Property, decided, undecided
+from analysis.load.properties import counted, untold
 from analysis.stall_model import model
+from analysis.verdicts.tries import HistoryTries
 from analysis.verdicts.validity import unproved
 from harness.errors import shown
 from harness.model.faults import FAULTS
-from harness.model.verdicts import VerdictKind
 from harness.rundir.manifest import TrialRecord
 from harness.rundir.reading import RunDirectory
 
@@ -319,54 +319,31 @@ def _taken_over(records: Records, one: _Stamped) -> tuple[TakenOver, ...]:
 # --- what they show ---------------------------------------------------------------------------------------------------
 
 
-def properties_of(faults: Sequence[FaultOnLoad], never: Sequence[str], trial: str) -> list[Property]:
+def properties_of(faults: Sequence[FaultOnLoad], never: Sequence[str], trial: TrialRecord) -> list[HistoryTries]:
     """What the faults of a load show, of which some were ``never`` made; nothing where none was asked for."""
-    file = f"trials/{trial}/events.jsonl"
+    file = f"trials/{trial.trial}/events.jsonl"
     found = []
     if faults or never:
         unshown = [f"{one.name}: {', '.join(one.not_shown)}" for one in faults if one.not_shown]
         unshown += [f"{one}: never made" for one in never]
         found.append(
-            undecided("faults took effect", "; ".join(unshown))
+            untold(trial, "faults took effect", "; ".join(unshown))
             if unshown
-            else Property(
-                name="faults took effect",
-                verdict=VerdictKind.CONFIRMED,
-                words=", ".join(one.name for one in faults),
-                count=0,
-                file=file,
-                line=faults[0].line,
-            )
+            else counted(trial, "faults took effect", 0, ", ".join(one.name for one in faults), file, faults[0].line)
         )
     if stalls := [one for one in faults if one.refused]:
         rows = [row for one in stalls for row in one.refused if row.predicted or row.measured]
         said = (f"{row.keyword} {row.measured:.0f} of {row.predicted:.0f} predicted ({_off(row)})" for row in rows)
         outside = [row for row in rows if not row.within]
-        found.append(
-            Property(
-                name="refusals as predicted",
-                verdict=decided(outside),
-                words=", ".join(said) or "none was predicted, and there was none",
-                count=len(outside),
-                file=file,
-                line=stalls[0].line,
-            )
-        )
+        words = ", ".join(said) or "none was predicted, and there was none"
+        found.append(counted(trial, "refusals as predicted", len(outside), words, file, stalls[0].line))
     if ended := [one for one in faults if one.taken_over]:
         queues = [queue for one in ended for queue in one.taken_over]
         waits = [queue.nobody_s for queue in queues if queue.nobody_s is not None]
         left = len(queues) - len(waits)
         span = f"nobody had them for {min(waits):.1f} to {max(waits):.1f} s" if waits else "nobody took one"
-        found.append(
-            Property(
-                name="queues taken over",
-                verdict=decided(left),
-                words=f"{len(waits)} of {len(queues)} queues of ended consumers; {span}",
-                count=left,
-                file=file,
-                line=ended[0].line,
-            )
-        )
+        words = f"{len(waits)} of {len(queues)} queues of ended consumers; {span}"
+        found.append(counted(trial, "queues taken over", left, words, file, ended[0].line))
     return found
 
 

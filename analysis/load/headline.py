@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from analysis.load.judged import ERRORS_MAX, JudgedLoad
-from analysis.load.properties import SAYS, Property
 from analysis.report.document import Headline, Series
 from analysis.verdicts.numbers import printable, quantity
 from analysis.verdicts.words import listed
+from harness.model.findings import Finding
 from harness.model.verdicts import VerdictKind
 
 _KEYWORD = re.compile(r"\[[A-Z_]+\]")
@@ -17,9 +17,9 @@ _KEYWORD = re.compile(r"\[[A-Z_]+\]")
 
 def headline_of(judged: JudgedLoad, series: Series | None) -> Headline:
     """The load in sentences, the worst first. ``series`` says when sends failed; without it no time is told."""
-    by = {kind: [one for one in judged.properties if one.verdict is kind] for kind in VerdictKind}
+    by = {kind: {name: one for name, one in judged.named().items() if one.verdict is kind} for kind in VerdictKind}
     says = [
-        *(f"{SAYS[one.name][0]} That does not hold: {one.words}." for one in by[VerdictKind.REFUTED]),
+        *(f"{one.says} That does not hold: {one.summary}." for one in by[VerdictKind.REFUTED].values()),
         *_of_sends(judged, series),
         *([f"Holds: {_named(by[VerdictKind.CONFIRMED])}."] if by[VerdictKind.CONFIRMED] else []),
         *_open(by[VerdictKind.UNDECIDED]),
@@ -57,15 +57,15 @@ def _when(series: Series | None) -> str:
     return f", from {at[0][0]:.1f} s to {at[-1][0] + series.bin_ms / 1000:.1f} s of the load"
 
 
-def _named(properties: list[Property]) -> str:
-    return listed([one.name.replace("Locust agrees", "Locust's own count agrees") for one in properties])
+def _named(names: Iterable[str]) -> str:
+    return listed([name.replace("Locust agrees", "Locust's own count agrees") for name in names])
 
 
-def _open(properties: list[Property]) -> Iterator[str]:
+def _open(findings: Mapping[str, Finding]) -> Iterator[str]:
     """What is not settled, by why."""
-    by: dict[str, list[Property]] = {}
-    for one in properties:
-        by.setdefault(one.words, []).append(one)
+    by: dict[str, list[str]] = {}
+    for name, one in findings.items():
+        by.setdefault(one.summary, []).append(name)
     yield from (f"Not settled, as {why}: {_named(of)}." for why, of in by.items())
 
 

@@ -1,15 +1,13 @@
 """A load judged: what was promised, what arrived, and how well the generator kept its own schedule.
 
-The same checkers judge it as for incidents, without claims. A load's run directory is one trial, so nothing here is an
-estimate and nothing has an interval.
+The same checkers and the same judge find it as for incidents, by claims that are true or false of this run. A load's run directory
+is one trial, so nothing here is an estimate and nothing has an interval.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -29,7 +27,7 @@ from analysis.load.faults import faults_of_load, never_made, properties_of
 from analysis.load.figures import figures_of
 from analysis.load.judged import JudgedLoad
 from analysis.load.page import series_of, write_page
-from analysis.load.properties import SAYS, in_their_order, undecided
+from analysis.load.properties import damaged, findings
 from analysis.logs import gc
 from analysis.logs.tables import load_logs
 from analysis.report import html
@@ -38,24 +36,26 @@ from analysis.spark import SparkPlace, closing_session, compile_from
 from analysis.spark_settings import READING_COMPILED_BYTES_MIN
 from analysis.stall_model.document import write_score
 from analysis.stall_model.model import Score
-from harness.rundir.files import replace_file
+from harness.model.scenario import Scenario
 from harness.rundir.reading import RunDirectory
 
 SIDE_BY_SIDE = 3
 
 
-def judge_load(run_dir: Path, place: SparkPlace) -> JudgedLoad:
-    """Judge a load's run directory and write ``RUN/analysis/load.json``.
+def judge_load(run_dir: Path, place: SparkPlace, scenario: Scenario) -> JudgedLoad:
+    """Judge a load's run directory by the scenario's claims, and write its findings and its page.
 
     Raises :class:`harness.errors.RunDirectoryError` when this is no run directory, or has not one trial.
     """
     run = trusted_run(run_dir)
     trial_of_load(run)
     with reading_ahead(run, place.where) as reading, closing_session(place.for_evidence(run.path)) as spark:
-        return judge_load_in(spark, run, reading)
+        return judge_load_in(spark, run, scenario, reading)
 
 
-def judge_load_in(spark: SparkSession, run: RunDirectory, reading: Reading | None = None) -> JudgedLoad:
+def judge_load_in(
+    spark: SparkSession, run: RunDirectory, scenario: Scenario, reading: Reading | None = None
+) -> JudgedLoad:
     """As :func:`judge_load`, in a session that the caller has and keeps; ``reading`` of the histories is under way."""
     run = trusted_elsewhere(spark, run)
     trial = trial_of_load(run)
@@ -87,29 +87,29 @@ def judge_load_in(spark: SparkSession, run: RunDirectory, reading: Reading | Non
         faults = tuple(faulted.result())
         drawing = pool.submit(series_of, records, facts, faults)
         stores = ends.result()
-        properties = [
-            *in_their_order(itertools.chain.from_iterable(one.result() for one in arriving)),
+        rows = [
+            *itertools.chain.from_iterable(one.result() for one in arriving),
             own[0].result(),
-            accounts.stores_agree(stores, figures, ending),
+            accounts.stores_agree(trial, stores, figures, ending),
             own[1].result(),
-            accounts.locust_agrees(requests, failures, figures, missing),
+            accounts.locust_agrees(trial, requests, failures, figures, missing),
             accounts.whole(facts, missing),
-            *properties_of(faults, never_made(events, trial), trial.trial),
+            *properties_of(faults, never_made(events, trial), trial),
         ]
         if not stores.were_read:
-            properties = unread_at_end(properties, stores, ending)
+            rows = unread_at_end(rows, stores, ending)
         if not ending.is_reached:
-            properties = cut_short(properties, inputs, facts, events, ending, faults)
+            rows = cut_short(rows, inputs, facts, events, ending, faults)
         if run.damage_of(trial.trial):
-            # What the damaged file held may have spoken for or against each of them, and of faults that nothing tells of now.
-            properties = [undecided(name, "the load's evidence is damaged") for name in SAYS]
+            rows = damaged(scenario, trial)
+        bring(spark, run.path, (one.file for one in rows if one.file))
         judged = JudgedLoad(
             ending=ending,
             client=trial.client,
             release=trial.release,
             params=trial.params,
             figures=figures,
-            properties=tuple(properties),
+            findings=findings(scenario, rows, run, trial),
             faults=faults,
             notes=(*run.reservations(), *run.manifest.notes),
             locust_requests=requests,
@@ -118,7 +118,5 @@ def judge_load_in(spark: SparkSession, run: RunDirectory, reading: Reading | Non
         )
         series = drawing.result()
     write_score(run.path, Score(rows=tuple(row for one in faults for row in one.refused), left_out=()))
-    bring(spark, run.path, (one.file for one in judged.properties if one.file))
-    replace_file(folder / "load.json", json.dumps(asdict(judged), indent=1) + "\n")
-    write_page(run, judged, facts, series, logs.counts)
+    write_page(run, scenario, judged, facts, series, logs.counts)
     return judged

@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 from analysis.load.ending import Ending
 from analysis.load.faults import FaultOnLoad
 from analysis.load.figures import Figures
-from analysis.load.properties import Property
 from analysis.report.facts import evidence_told
 from analysis.verdicts.numbers import printable
-from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED
-from harness.model.verdicts import VerdictKind
+from harness.model.findings import Finding
 from harness.rundir.manifest import STOPPED
 from harness.rundir.reading import DAMAGED
 
@@ -33,20 +31,16 @@ class JudgedLoad:
     release: str
     params: Mapping[str, int | float | str]
     figures: Figures
-    properties: tuple[Property, ...]
+    findings: tuple[Finding, ...]
     faults: tuple[FaultOnLoad, ...]
     notes: tuple[str, ...]
     locust_requests: int | None
     locust_failures: int | None
     errors: Mapping[str, int] = field(default_factory=dict)
 
-    @property
-    def exit_code(self) -> int:
-        """As with ``--strict``: 1 when something is refuted, 2 when something could not be judged."""
-        found = {item.verdict for item in self.properties}
-        if VerdictKind.REFUTED in found:
-            return EXIT_MISMATCH
-        return EXIT_UNDECIDED if VerdictKind.UNDECIDED in found else EXIT_OK
+    def named(self) -> dict[str, Finding]:
+        """Its findings by the names that a reader knows them by: ``a key, a queue``."""
+        return {part.name: one for one in self.findings for part in one.parts}
 
     def lines(self) -> list[str]:
         """For a person."""
@@ -63,8 +57,9 @@ class JudgedLoad:
         )
         if f.sends or self.ending.is_reached:
             lines += self._lines_of_sends()
-        width = max(len(item.name) for item in self.properties)
-        lines += [f"{item.name:{width}}  {item.verdict:9}  {item.words}" for item in self.properties]
+        named = self.named()
+        width = max(map(len, named))
+        lines += [f"{name:{width}}  {one.verdict:9}  {one.summary}" for name, one in named.items()]
         told = (DAMAGED, STOPPED) if stopped else (DAMAGED,)
         return lines + [f"note: {note}" for note in self.notes if note not in first and not note.startswith(told)]
 

@@ -1,4 +1,4 @@
-"""What the report page shows of a load: its properties as findings, rates over time, and its faults as tables."""
+"""What the report page shows of a load: its findings, rates over time, and its faults as tables."""
 
 from __future__ import annotations
 
@@ -16,20 +16,15 @@ from analysis.load.ending import Ending
 from analysis.load.faults import FaultOnLoad
 from analysis.load.headline import headline_of
 from analysis.load.judged import JudgedLoad
-from analysis.load.properties import SAYS, Property
 from analysis.logs.lines import FileCount
 from analysis.report import collect
 from analysis.report.collect import REPORT_SCHEMA
 from analysis.report.document import LOAD, PAGE_DATA, Series, Table
 from analysis.report.write import write_page as write_html
-from analysis.verdicts.excerpts import with_excerpts
 from analysis.verdicts.numbers import number, quantity
-from harness.model.findings import EvidenceLine, Finding
-from harness.model.verdicts import Reason, VerdictKind
+from harness.model.scenario import Scenario
 from harness.rundir.reading import RunDirectory
 
-TITLE = "A load of one's own"
-SUMMARY = "Sends that Locust steers, consumers that verify every body, and the faults that were put on them."
 BINS_MAX = 1200
 BIN_MS_MIN = 100
 BINS_AROUND_MAX = 100_000
@@ -94,10 +89,16 @@ def series_of(records: Records, facts: TrialFacts, faults: Sequence[FaultOnLoad]
 
 
 def write_page(
-    run: RunDirectory, judged: JudgedLoad, facts: TrialFacts, series: Series | None, counts: Sequence[FileCount]
+    run: RunDirectory,
+    scenario: Scenario,
+    judged: JudgedLoad,
+    facts: TrialFacts,
+    series: Series | None,
+    counts: Sequence[FileCount],
 ) -> None:
-    """Write the report's data, report.html and junit.xml, as for incidents."""
-    found = [_finding(item, run, facts) for item in judged.properties]
+    """Write the findings, the report's data, report.html and junit.xml, as for incidents."""
+    promised = {one.claim for one in judged.findings}
+    claims = tuple(claim for claim in scenario.claims if claim.id in promised)
     words = (judged.ending.words,) if judged.ending.words else ()
     is_reached = judged.ending.is_reached
     trial = dataclasses.replace(
@@ -105,18 +106,14 @@ def write_page(
         notes=words if is_reached else (),
         exclusions=() if is_reached else words or (judged.ending.why,),
     )
-    write_lines(run.path / FINDINGS, recorded_run(run.manifest, (trial,), {}, found, ""))
+    write_lines(run.path / FINDINGS, recorded_run(run.manifest, (trial,), {}, judged.findings, ""))
     collect.write_json(
         run.path / PAGE_DATA,
         {
             "schema": REPORT_SCHEMA,
             "manifest": dataclasses.asdict(dataclasses.replace(run.manifest, notes=judged.notes)),
-            "claims": {
-                item.claim: {"says": says, "reading": reading, "article": "", "incident": LOAD}
-                for item in judged.properties
-                for says, reading in [SAYS[item.name]]
-            },
-            "incidents": {LOAD: {"title": TITLE, "summary": _summary(judged.ending)}},
+            "claims": collect.claims_json([dataclasses.replace(scenario, claims=claims)]),
+            "incidents": {LOAD: {"title": scenario.title, "summary": _summary(scenario, judged.ending)}},
             "series": [] if series is None else [dataclasses.asdict(series)],
             "tables": {LOAD: [dataclasses.asdict(table) for table in _tables(run, judged, facts)]},
             "logs": collect.logs_json(counts),
@@ -126,32 +123,8 @@ def write_page(
     write_html(run.path)
 
 
-def _summary(ending: Ending) -> str:
-    return f"{ending.words[:1].upper()}{ending.words[1:]}. {SUMMARY}" if ending.words else SUMMARY
-
-
-def _finding(item: Property, run: RunDirectory, facts: TrialFacts) -> Finding:
-    trial, manifest = facts.trial, run.manifest
-    evidence = (EvidenceLine(excerpt="", file=item.file, line=item.line),) if item.file and item.line else ()
-    finding = Finding(
-        claim=item.claim,
-        incident=LOAD,
-        release=trial.release,
-        backend=trial.backend,
-        client=trial.client,
-        injection=trial.injection,
-        verdict=item.verdict,
-        reason=str(Reason.MISSING_EVIDENCE) if item.verdict is VerdictKind.UNDECIDED else "",
-        summary=item.words,
-        expected=VerdictKind.CONFIRMED,
-        expected_from_code="What every load is to show.",
-        rule_commit=manifest.commit,
-        runs=(manifest.run,),
-        trials=1,
-        evidence=evidence,
-    )
-    # A count of nothing has no line to cite.
-    return with_excerpts([finding], run.path)[0] if evidence else finding
+def _summary(scenario: Scenario, ending: Ending) -> str:
+    return " ".join(filter(None, (ending.words and f"{ending.words[:1].upper()}{ending.words[1:]}.", scenario.summary)))
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------

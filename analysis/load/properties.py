@@ -1,94 +1,100 @@
-"""Properties of a load, each with a verdict: confirmed, refuted, or undecided with the reason in its words."""
+"""What a load's one history shows of each of its claims: a count of violations, or why nobody can tell."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import dataclasses
+from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812
 
-from harness.model.verdicts import VerdictKind
-
-SAYS: Mapping[str, tuple[str, str]] = {
-    "all arrived": (
-        "Every accepted message was consumed.",
-        "The sequence numbers in accepted bodies, less the consumed ones.",
-    ),
-    "nothing lost": (
-        "No acknowledged message is lost.",
-        "Acknowledged offsets that were never consumed, after a drain.",
-    ),
-    "nothing twice": ("No message is delivered twice.", "Consumptions of a queue's offsets beyond the first of each."),
-    "stored once": ("No message is stored twice.", "Sequence numbers that lie in more than one place of the stores."),
-    "in order": ("Each queue's messages come in order.", "First consumptions of a queue after one of a higher offset."),
-    "one consumer a queue": ("No two consumers work on one queue at once.", "Milliseconds of overlap of two members."),
-    "bodies whole": ("Bodies arrive unchanged.", "Bodies that name this run and have their checksum."),
-    "store agrees": ("The brokers hold what they acknowledged.", "The queues' ends against acknowledged offsets."),
-    "a key, a queue": ("A key stays in one queue.", "Different queues of a key's messages, where sends go by key."),
-    "Locust agrees": ("Locust counted what the history has.", "Requests and failures of both accounts."),
-    "history whole": ("The history has no damaged line.", "Lines that are no whole records."),
-    "faults took effect": (
-        "Each fault was made, and took effect.",
-        "What proves a fault in an incident: its own stamps.",
-    ),
-    "refusals as predicted": (
-        "A stalled append has the refusals that the model predicts.",
-        "Refused sends by keyword, within 5 %, one period of the cleaner, or the 95 % Poisson interval of the prediction.",
-    ),
-    "queues taken over": (
-        "Others take the queues of an ended consumer over.",
-        "The next consumption of each queue by another.",
-    ),
-}
-"""What each says, and how it is measured, in the order in which they are told."""
+from analysis.verdicts.claims import judge
+from analysis.verdicts.excerpts import with_excerpts
+from analysis.verdicts.tries import HistoryTries, Try
+from harness.model.findings import EvidenceLine, Finding
+from harness.model.rules import Claim
+from harness.model.scenario import Scenario
+from harness.model.verdicts import Discard, VerdictKind
+from harness.rundir.manifest import TrialRecord
+from harness.rundir.reading import RunDirectory
 
 
-@dataclass(frozen=True, kw_only=True)
-class Property:
-    """One thing that a load can show. ``count`` is of violations; ``file`` and ``line`` say where the first one is."""
-
-    name: str
-    verdict: VerdictKind
-    words: str
-    count: int | None = None
-    file: str = ""
-    line: int = 0
-
-    @property
-    def claim(self) -> str:
-        """Its name as an id: ``a-key-a-queue``."""
-        return "-".join(self.name.replace(",", "").split())
+def counted(
+    trial: TrialRecord, name: str, violations: float, words: str, file: str | None = "", line: int | None = 0
+) -> HistoryTries:
+    """So many violations; ``file`` and ``line`` say where the first one is."""
+    row = untold(trial, name, words)
+    tried = Try.of(trial.trial, [(violations, False)])
+    return dataclasses.replace(row, tries=(tried,), file=file or "", line=line or 0)
 
 
-def in_their_order(properties: Iterable[Property]) -> list[Property]:
-    """As ``SAYS`` has them, whichever was judged first."""
-    return sorted(properties, key=lambda one: list(SAYS).index(one.name))
-
-
-def decided(violations: object) -> VerdictKind:
-    """Refuted when there is any violation."""
-    return VerdictKind.REFUTED if violations else VerdictKind.CONFIRMED
-
-
-def undecided(name: str, why: str) -> Property:
-    """It could not be judged."""
-    return Property(name=name, verdict=VerdictKind.UNDECIDED, words=why)
-
-
-def none_of(name: str, row: Row, words: str) -> Property:
-    """Confirmed when the row's ``count`` is zero; its ``file`` and ``line`` are a place where it is not."""
-    return Property(
-        name=name,
-        verdict=decided(row["count"]),
-        words=words,
-        count=round(row["count"]),
-        file=row["file"] or "",
-        line=row["line"] or 0,
+def untold(trial: TrialRecord, name: str, why: str) -> HistoryTries:
+    """Nobody can tell."""
+    return HistoryTries(
+        trial=trial.trial,
+        deployment=trial.deployment,
+        release=trial.release,
+        arm=trial.arm,
+        cell=trial.params,
+        measure=name,
+        injection=trial.chosen_injection,
+        words=why,
     )
+
+
+def undone(row: HistoryTries, why: str) -> HistoryTries:
+    """What was counted does not tell it."""
+    return dataclasses.replace(row, tries=(), words=why, file="", line=0)
+
+
+def none_of(trial: TrialRecord, name: str, row: Row, words: str) -> HistoryTries:
+    """The row's ``count`` of violations; its ``file`` and ``line`` are a place where one is."""
+    return counted(trial, name, row["count"], words, row["file"], row["line"])
 
 
 def counted_rows(table: DataFrame) -> Row:
     """How many rows there are, and where the first of them stands."""
     first = (F.min_by("file", "n").alias("file"), F.min("n").alias("line"))
     return table.agg(F.count("*").alias("count"), *first).collect()[0]
+
+
+# --- what became of them ----------------------------------------------------------------------------------------------
+
+
+def damaged(scenario: Scenario, trial: TrialRecord) -> list[HistoryTries]:
+    """What the damaged file held may have spoken for or against each claim, and of faults that nothing tells of now."""
+    names = (part.of.measure for claim in scenario.claims for part in claim.parts)
+    rows = (untold(trial, name, "the load's evidence is damaged") for name in names)
+    return [dataclasses.replace(row, discarded=Discard.DAMAGED) for row in rows]
+
+
+def findings(
+    scenario: Scenario, rows: Sequence[HistoryTries], run: RunDirectory, trial: TrialRecord
+) -> tuple[Finding, ...]:
+    """One for each claim that the load promises, in the scenario's order; ``rows`` are of its one trial."""
+    promised = {row.measure: row for row in rows}
+    return tuple(
+        _finding(claim, scenario, row, run, trial)
+        for claim in scenario.claims
+        for part in claim.parts
+        if (row := promised.get(part.of.measure)) is not None
+    )
+
+
+def _finding(claim: Claim, scenario: Scenario, row: HistoryTries, run: RunDirectory, trial: TrialRecord) -> Finding:
+    manifest = run.manifest
+    finding = dataclasses.replace(
+        judge(claim, [row], release=trial.release),
+        incident=scenario.name,
+        backend=trial.backend,
+        client=trial.client,
+        injection=trial.injection,
+        expected=VerdictKind.CONFIRMED,
+        expected_from_code="What every load is to show.",
+        rule_commit=manifest.commit,
+        runs=(manifest.run,),
+        trials=1,
+        evidence=(EvidenceLine(excerpt="", file=row.file, line=row.line),) if row.file and row.line else (),
+    )
+    # A count of nothing has no line to cite.
+    return with_excerpts([finding], run.path)[0] if finding.evidence else finding

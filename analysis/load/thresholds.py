@@ -31,11 +31,11 @@ def against(judged: JudgedLoad, thresholds: Sequence[Threshold]) -> tuple[list[s
 def _number(judged: JudgedLoad, one: Threshold) -> float | None:
     figures = judged.figures
     if one.name in _PROPERTIES:
-        found = next((item for item in judged.properties if item.name == _PROPERTIES[one.name]), None)
+        found = judged.named().get(_PROPERTIES[one.name])
         # What a load that did not reach its end lacks is not lost yet.
-        if found is None or found.count is None or found.verdict is VerdictKind.UNDECIDED:
+        if found is None or found.verdict is VerdictKind.UNDECIDED:
             return None
-        return float(found.count)
+        return found.parts[0].estimate
     if not figures.sends:
         return None
     if one.name in LATENCIES:

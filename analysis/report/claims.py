@@ -15,6 +15,7 @@ from analysis.verdicts.numbers import cell_key, cell_label, estimate, interval, 
 from analysis.verdicts.order import arm_key
 from analysis.verdicts.words import expectation, in_order, releases_of
 from harness.model.findings import Figure, Finding, PartResult
+from harness.model.rules import Kind
 
 _Words = TypeVar("_Words")
 
@@ -128,7 +129,7 @@ def _claim(data: ReportData, claim: str, findings: Sequence[Finding], difference
         notes=_notes(data, findings),
         parts=tuple(
             _part(name, findings, text.why.get(name, ""))
-            for name in dict.fromkeys(part.name for one in findings for part in one.parts)
+            for name in dict.fromkeys(part.name for one in findings for part in one.parts if part.kind != Kind.THIS_RUN)
         ),
         columns=tuple(columns),
         measures=measures,

@@ -9,6 +9,7 @@ from pathlib import Path
 from analysis.report.document import ClaimText
 from analysis.verdicts.words import expectation, verdict_words
 from harness.model.findings import Finding
+from harness.model.rules import Kind
 
 
 def story(finding: Finding, text: ClaimText | None) -> Iterator[str]:
@@ -19,6 +20,8 @@ def story(finding: Finding, text: ClaimText | None) -> Iterator[str]:
     yield f"Expected from the code: {expectation(finding)}. {finding.expected_from_code}".rstrip()
     yield f"Measured: {finding.summary}"
     for part in finding.parts:
+        if part.kind == Kind.THIS_RUN:
+            continue  # What was measured says all of it.
         reason = f" ({part.reason})" if part.reason else ""
         yield (
             f"Part {part.name}: {part.verdict}{reason}, {plain(part.estimate)} [{plain(part.low)}, {plain(part.high)}] "

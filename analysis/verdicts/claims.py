@@ -106,6 +106,8 @@ def summary(
 ) -> str:
     """The finding's sentence: the claim's own with what its parts found, what is lacking, and where it holds."""
     by_name = {part.name: part for part in (*parts, *beside)}
+    if by_name and all(part.kind == Kind.THIS_RUN for part in by_name.values()):
+        return "; ".join(part.words for part in parts)
     told = {name for _, name in PLACEHOLDER.findall(claim.summary)}
     said = PLACEHOLDER.sub(lambda match: _in_place(match, by_name[match[2]]), claim.summary)
     if told and all(by_name[name].words == NOT_MEASURED for name in told):

@@ -10,7 +10,7 @@ from typing import Any
 from analysis.verdicts import events, sides
 from analysis.verdicts.deployments import Number, Tried, by_deployment, numbers, tried
 from analysis.verdicts.sentences import words_of
-from analysis.verdicts.tries import Tries
+from analysis.verdicts.tries import HistoryTries, Tries
 from harness.model.findings import PartResult
 from harness.model.rules import BY_SIDES, DEPLOYMENTS_MIN, Kind, Part, Role
 from harness.model.verdicts import Discard, Reason, VerdictKind
@@ -28,6 +28,8 @@ def judge_part(part: Part, rows: Sequence[Tries], claim_parts: int = 1, failed: 
     """
     if any(item.measure in failed for item in part.quantities()):
         return _result(part, UNDECIDED, Reason.CHECKER_FAILED, words="not measured")
+    if part.kind is Kind.THIS_RUN:
+        return _this_run(part, rows)
     # A trial has one row for each measure, all of its one arm and cell.
     trials = {row.trial: row for row in rows}
     asked = {name for name, row in trials.items() if any(item.is_of(row.arm, row.cell) for item in part.quantities())}
@@ -47,6 +49,24 @@ def judge_part(part: Part, rows: Sequence[Tries], claim_parts: int = 1, failed: 
     is_of_tries = part.kind in (Kind.UNIVERSAL, Kind.EXISTENCE)
     unmeasured = sum(one.shown is None for one in tried(counting, part.of)) if is_of_tries else 0
     return dataclasses.replace(found, words=words_of(part, found, unmeasured))
+
+
+# --- this run -----------------------------------------------------------------------------------------------------------
+
+
+def _this_run(part: Part, rows: Sequence[Tries]) -> PartResult:
+    """True or false of the one history; raises ValueError where there is none or are several, which cannot be pooled."""
+    told = [row for row in rows if isinstance(row, HistoryTries) and row.measure == part.of.measure]
+    if len(told) != 1:
+        raise ValueError(f"{part.name} is judged by the one history of a run, and there are {len(told)}")
+    (row,) = told
+    nothing = dict.fromkeys(("right", "wrong", "line", "deployments", "events"))
+    if not row.tries:
+        why = Reason.DAMAGED if row.discarded == Discard.DAMAGED else Reason.MISSING_EVIDENCE
+        return _result(part, UNDECIDED, why, words=row.words, **{**nothing, "tries": None})
+    verdict = CONFIRMED if row.violations <= part.bound else REFUTED
+    found = row.violations
+    return _result(part, verdict, "", words=row.words, **nothing, tries=1, estimate=found, values=(found,))
 
 
 # --- which trials count -----------------------------------------------------------------------------------------------
@@ -255,7 +275,7 @@ def _result(part: Part, verdict: VerdictKind, reason: str, **more: Any) -> PartR
     relation, bound = part.relation, part.bound
     if part.kind in (Kind.UNIVERSAL, Kind.EXISTENCE):
         relation, bound = ("<=", part.rate_max) if part.kind is Kind.UNIVERSAL else (">=", part.rate_min)
-    elif part.kind not in BY_SIDES:
+    elif part.kind not in (*BY_SIDES, Kind.THIS_RUN):
         relation, bound = ">=", 1.0
     counts = {"right": 0, "wrong": 0, "line": 0, "deployments": 0, "tries": 0, "events": 0}
     return PartResult(

@@ -83,6 +83,24 @@ class Tries:
         return matches(self.where, where)
 
 
+@dataclass(frozen=True, kw_only=True)
+class HistoryTries(Tries):
+    """What the one history of a run shows of a part of the kind *this run*: one try, whose value counts violations.
+
+    Without a try it could not be told. ``words`` say what was found, or why nothing was; ``file``, relative to the run's directory,
+    and ``line`` are where the first violation stands.
+    """
+
+    words: str
+    file: str = ""
+    line: int = 0
+
+    @property
+    def violations(self) -> float:
+        """How many there are, as far as it can be told."""
+        return sum(one.max for one in self.tries)
+
+
 def is_left_out(discarded: str | None, superseded: bool) -> bool:
     """Whether a trial counts for no claim: it was discarded, or repeated. What verdicts count and what pages show is asked here."""
     return bool(discarded or superseded)

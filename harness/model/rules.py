@@ -34,6 +34,8 @@ class Kind(StrEnum):
     QUANTITY = "Q"
     COMPARISON = "C"
     LAW = "L"
+    THIS_RUN = "R"
+    """True or false of one history, as that tells itself: nothing is inferred from it, and no two are pooled."""
 
 
 BY_SIDES = frozenset({Kind.SHARE, Kind.QUANTITY, Kind.COMPARISON, Kind.LAW})
@@ -118,6 +120,8 @@ class Part:
         """Of its number: the measure's own, or what a share is of. A ratio has none."""
         if self.fold is Fold.RATIO:
             return ""
+        if self.kind is Kind.THIS_RUN:
+            return self.noun
         if self.kind in (Kind.FACT, Kind.JAR):
             return "of deployments"
         counts = self.kind not in BY_SIDES or self.fold is Fold.SHARE

@@ -16,7 +16,6 @@ import psutil
 import pytest
 from pyspark.sql import SparkSession
 
-from analysis.load.judge import judge_load_in
 from harness.backends.cluster import create_topic, namesrv_addresses
 from harness.backends.local import LocalCluster
 from harness.backends.proxy import proxy_beside
@@ -34,6 +33,7 @@ from harness.rundir.lines import read_records
 from harness.rundir.reading import read_run_directory
 from harness.wait import wait_until
 from tests.lib.commands import typed
+from tests.lib.judged_loads import judge_load_in, shown_of_json
 from tests.lib.loads import CLUSTER_S_MAX, SOON, Command, Json, masters_of, none_is_left, seqs
 
 __all__ = ["none_is_left"]
@@ -115,7 +115,7 @@ def _kill_in_mid_load(cluster: LocalCluster, client: str, spark: SparkSession, t
     command.wait_consumed(100)
     command.process.send_signal(signal.SIGINT)
     judged = command.judged(spark)
-    told = {item["name"]: item for item in judged["properties"]}
+    told = shown_of_json(judged["findings"])
 
     sends, consumed = command.records("producer", "send"), command.records("consumer", "consume")
     accepted = [send for send in sends if send["outcome"] == "ok"]
@@ -136,19 +136,19 @@ def _kill_in_mid_load(cluster: LocalCluster, client: str, spark: SparkSession, t
             )
     assert set(seqs(accepted)) <= set(stored)
     assert set(seqs(consumed)) == set(stored)
-    assert (told["all arrived"]["verdict"], told["all arrived"]["count"]) == ("confirmed", 0)
-    assert (told["nothing lost"]["verdict"], told["nothing lost"]["count"]) == ("confirmed", 0)
-    assert told["store agrees"]["verdict"] == "confirmed"
-    assert told["stored once"]["count"] == sum(count > 1 for count in stored.values())
-    assert told["history whole"]["count"] <= 2
+    assert (told["all arrived"].verdict, told["all arrived"].count) == ("confirmed", 0)
+    assert (told["nothing lost"].verdict, told["nothing lost"].count) == ("confirmed", 0)
+    assert told["store agrees"].verdict == "confirmed"
+    assert told["stored once"].count == sum(count > 1 for count in stored.values())
+    assert (told["history whole"].count or 0) <= 2
     # Each queue's messages of the killed consumer that it had not committed come again, and in order all the same.
-    assert told["in order"]["verdict"] == "confirmed"
+    assert told["in order"].verdict == "confirmed"
     again = len(consumed) - len({(record["broker"], record["queue"], record["offset"]) for record in consumed})
-    assert told["nothing twice"]["count"] == again
+    assert told["nothing twice"].count == again
     queues = defaultdict(set)
     for record in consumed:
         queues[record["key"]].add((record["broker"], record["queue"]))
-    assert told["a key, a queue"]["count"] == sum(len(found) > 1 for found in queues.values())
+    assert told["a key, a queue"].count == sum(len(found) > 1 for found in queues.values())
 
     # Only a broker's own refusal is a failure, and these clients show none: set apart, and told how many arrived.
     unknown = [send for send in sends if send["outcome"] == "unknown"]
@@ -156,7 +156,7 @@ def _kill_in_mid_load(cluster: LocalCluster, client: str, spark: SparkSession, t
     assert (figures["unknown"], figures["unknown_arrived"]) == (len(unknown), len(set(seqs(unknown)) & set(stored)))
     assert all(send["error"] for send in unknown)
     if is_java:
-        assert (told["a key, a queue"]["verdict"], told["stored once"]["verdict"]) == ("confirmed", "confirmed")
+        assert (told["a key, a queue"].verdict, told["stored once"].verdict) == ("confirmed", "confirmed")
         assert (figures["unplaced"], judged["notes"]) == (0, [f"setting of the user: {one}" for one in SOON[1::2]])
     else:
         assert len(sends) == len(accepted) + len(unknown)
@@ -180,7 +180,7 @@ def test_a_load_that_its_user_stops_before_its_time_is_drained_judged_and_told(
     judged = judge_load_in(spark, read_run_directory(command.out))
     first = judged.lines()[0]
     assert re.fullmatch(r"the load was stopped by its user after \d+\.\d of 600 s", first), first
-    told = {item.name: item.verdict for item in judged.properties}
+    told = {item.claim: item.verdict for item in judged.findings}
     assert set(told.values()) == {"confirmed"}, "all of it was drained"
 
 
@@ -211,13 +211,13 @@ def test_a_users_topic_is_read_from_its_end_and_nothing_is_left_on_his_cluster(
         "--keep-groups",
     )  # fmt: skip
     judged = command.judged(spark)
-    told = {item["name"]: item for item in judged["properties"]}
+    told = shown_of_json(judged["findings"])
     consumed = command.records("consumer", "consume")
     assert {record["outcome"] for record in consumed} == {"ok", "foreign"}
     assert sum(record["outcome"] == "foreign" for record in consumed) == 16
-    assert {item["verdict"] for item in told.values()} == {"confirmed"}
-    assert told["bodies whole"]["words"].endswith("16 messages of others are left out")
-    assert told["store agrees"]["words"].startswith(f"{len(consumed):,} messages in 24 queues")
+    assert {item.verdict for item in told.values()} == {"confirmed"}
+    assert told["bodies whole"].words.endswith("16 messages of others are left out")
+    assert told["store agrees"].words.startswith(f"{len(consumed):,} messages in 24 queues")
     assert _groups_of(found, command) == set()
 
     kept.end()
@@ -266,7 +266,7 @@ def test_a_broker_that_a_file_names_stands_still_after_a_dry_run_and_the_load_go
     judged = command.judged(spark)
     assert process.is_alive()
     assert not process.is_stopped()
-    told = {item["name"]: item["verdict"] for item in judged["properties"]}
+    told = {name: one.verdict for name, one in shown_of_json(judged["findings"]).items()}
     names = ("faults took effect", "all arrived", "nothing lost", "history whole", "store agrees")
     assert {told[name] for name in names} == {"confirmed"}
     stamps = {one["state"]: int(str(one["at_ns"])) for one in _faults(command)}
@@ -287,7 +287,7 @@ def test_a_grpc_client_sends_by_way_of_a_proxy_and_is_judged_by_numbers(tmp_path
     )  # fmt: skip
     assert done.code == 0, done.err[-3000:]
     judged = json.loads(done.out)
-    told = {item["name"]: item["verdict"] for item in judged["properties"]}
+    told = {name: one.verdict for name, one in shown_of_json(judged["findings"]).items()}
     figures = judged["figures"]
     assert judged["client"] == "grpc rocketmq-python-client 5.1.2"
     assert figures["ok"] == figures["unplaced"] > 0
@@ -314,15 +314,15 @@ def test_three_processes_are_one_load_and_are_judged_by_all_their_histories(
     parts = [Command(three, tmp_path / f"part-{i}", "joined", *same, "--rate", "300", *to) for i in (1, 2)]
     for part in parts:
         part.end()
-    alone = {item["name"]: item for item in master.judged(spark_of_commands)["properties"]}
+    alone = shown_of_json(master.judged(spark_of_commands)["findings"])
     for name in ("history whole", "Locust agrees"):
-        assert alone[name]["verdict"] == "undecided"
-        assert alone[name]["words"].startswith("the histories of 2 workers are missing")
+        assert alone[name].verdict == "undecided"
+        assert alone[name].words.startswith("the histories of 2 workers are missing")
 
     parts_of_it = (str(tmp_path / "part-1"), str(tmp_path / "part-2"))
     done = typed("analyze", str(tmp_path / "master"), "--json", "--with", *parts_of_it)
     assert done.code == 0, done.err[-2000:]
-    assert {item["verdict"] for item in json.loads(done.out)["properties"]} == {"confirmed"}
+    assert {item["verdict"] for item in json.loads(done.out)["findings"]} == {"confirmed"}
     sends = master.records("producer", "send")
     # Numbered as they came to the master, which the one that was refused did as well.
     assert len({send["process"] for send in sends}) == 3

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from analysis.ledger.lines import plain
-from analysis.load.properties import Property
 from harness.model.findings import Finding
 from harness.paths import PACKAGES
 
@@ -27,11 +26,11 @@ def of_run(name: str, findings: Iterable[Finding]) -> list[str]:
     return [_line(name, one, of_figure=("tries", "n", "p50", "p90", "p99")) for one in findings]
 
 
-def of_load(name: str, properties: Iterable[Property]) -> list[str]:
-    """A load's lines, in the order of its properties."""
+def of_load(name: str, findings: Iterable[Finding]) -> list[str]:
+    """A load's lines, in the order of its findings."""
     return [
-        _text({"run": name, "claim": one.claim, "verdict": str(one.verdict), "summary": one.words})
-        for one in properties
+        _text({"run": name, "claim": one.claim, "verdict": str(one.verdict), "summary": one.summary})
+        for one in findings
     ]
 
 

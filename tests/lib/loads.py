@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 import pytest
 from pyspark.sql import SparkSession
 
-from analysis.load.judge import judge_load_in
 from harness.backends.cluster import Cluster, ClusterSpec, create_topic, namesrv_addresses
 from harness.backends.local import LocalCluster, start_local
 from harness.errors import LabError
@@ -29,6 +28,7 @@ from harness.releases.java import Java
 from harness.rundir.lines import read_records
 from harness.rundir.reading import read_run_directory
 from harness.wait import wait_until
+from tests.lib.judged_loads import judge_load_in
 
 Json = Mapping[str, object]
 

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from analysis.load.judge import judge_load_in
 from analysis.load.judged import JudgedLoad
-from analysis.load.properties import Property
+from analysis.report.document import load_findings
+from analysis.report.write import exit_code
 from harness.rundir.integrity import UNVOUCHED
 from harness.rundir.reading import read_run_directory
+from tests.lib.judged_loads import Shown, judge_load_in, shown
 from tests.lib.own_scenarios import own_load, stall
 from tests.lib.runs import Run
 from tests.lib.trials import OWNER, SUCCESSOR, Trial, at
 
-Judge = Callable[[Trial], tuple[JudgedLoad, dict[str, Property]]]
+Judge = Callable[[Trial], tuple[JudgedLoad, dict[str, Shown]]]
 CUT = "the load did not reach its end"
 
 
 @pytest.fixture
 def judged(spark: SparkSession, tmp_path: Path) -> Judge:
-    def judge(trial: Trial) -> tuple[JudgedLoad, dict[str, Property]]:
+    def judge(trial: Trial) -> tuple[JudgedLoad, dict[str, Shown]]:
         path = Run(path=tmp_path / "run", incidents=("load",), trials=[trial]).save()
         found = judge_load_in(spark, read_run_directory(path))
-        return found, {item.name: item for item in found.properties}
+        return found, shown(found.findings)
 
     return judge
 
@@ -52,21 +53,21 @@ def _cut(trial: Trial, at_ms: float) -> None:
 
 def test_nothing_is_confirmed_nor_refuted_of_a_load_that_was_killed(judged: Judge, tmp_path: Path) -> None:
     found, properties = judged(_killed())
-    assert {one.verdict for one in found.properties} == {"undecided"}
+    assert {one.verdict for one in found.findings} == {"undecided"}
     for name in ("all arrived", "nothing lost"):
         assert properties[name].words.startswith(f"{CUT}, and the stores were not read then")
     assert properties["store agrees"].words.startswith(f"{CUT}; 2 of 2 queues were not read at the end: 220 ack")
     assert properties["nothing twice"].words == f"{CUT}; so far: 0 consumptions beyond the first, in 2 queues"
-    assert found.exit_code == 2
+    assert exit_code(found.findings, strict=True) == 2
     unvouched, first, *others = found.lines()
     assert unvouched == UNVOUCHED, "a load made by hand is not sealed"
     assert first == f"{CUT}: it was cut off in its phase hold, and its trial is running still, as a kill leaves it"
     assert not any("%" in line for line in others)
     assert any("/s so far, where 20.0 were asked" in line for line in others)
 
-    written = json.loads((tmp_path / "run" / "analysis" / "load.json").read_text())
-    assert next(iter(written)) == "ending"
-    assert (written["ending"]["phase"], written["ending"]["status"]) == ("hold", "running")
+    assert next(iter(asdict(found))) == "ending"
+    assert (found.ending.phase, found.ending.status) == ("hold", "running")
+    assert shown(load_findings(tmp_path / "run").findings) == properties
     page = (tmp_path / "run" / "report.html").read_text()
     assert page.index(first[1:]) < page.index("Every accepted message was consumed")
 
@@ -78,11 +79,11 @@ def test_what_went_wrong_before_the_end_is_told_of_a_load_that_the_disk_ended(ju
     trial.consumptions(group="g0", queue=1)[5] |= {"key": "k0"}
     found, properties = judged(trial)
     assert found.lines()[1] == f"{CUT}: it was ended by a failure in its phase hold: no space is left on the disk"
-    refuted = {one.name: one.count for one in found.properties if one.verdict == "refuted"}
+    refuted = {name: one.count for name, one in properties.items() if one.verdict == "refuted"}
     assert refuted == {"nothing twice": 1, "a key, a queue": 1, "one consumer a queue": refuted["one consumer a queue"]}
     assert properties["in order"].verdict == "undecided"
     assert properties["nothing twice"].line > 0
-    assert found.exit_code == 1
+    assert exit_code(found.findings, strict=True) == 1
 
 
 def test_what_came_as_its_processes_ended_is_not_held_against_the_brokers(judged: Judge, tmp_path: Path) -> None:
@@ -118,7 +119,7 @@ def test_a_queue_that_was_not_read_leaves_a_load_undecided_that_reached_its_end(
     trial = own_load()
     trial.drop(lambda record: record["type"] == "store_max" and record["queue"] == 1)
     found, properties = judged(trial)
-    undecided = {one.name: one.words for one in found.properties if one.verdict == "undecided"}
+    undecided = {name: one.words for name, one in properties.items() if one.verdict == "undecided"}
     assert {"all arrived", "nothing lost", "store agrees"} == undecided.keys() - {"Locust agrees"}
     assert undecided["nothing lost"] == "1 of 2 queues were not read at the end"
     assert properties["nothing twice"].verdict == "confirmed"
@@ -140,4 +141,4 @@ def test_a_load_that_was_cut_off_in_a_stall_is_not_compared_with_the_model(judge
     found, properties = judged(trial)
     assert properties["refusals as predicted"].verdict == "undecided"
     assert properties["faults took effect"].words.startswith(f"{CUT}; so far: append-stall")
-    assert {one.verdict for one in found.properties} == {"undecided"}
+    assert {one.verdict for one in found.findings} == {"undecided"}

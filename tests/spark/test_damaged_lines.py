@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from analysis.evidence import records
 from analysis.evidence.records import load_records
 from analysis.evidence.trials import trial_facts
-from analysis.load.judge import judge_load_in
 from harness.rundir.reading import read_run_directory
+from tests.lib.judged_loads import judge_load_in, shown
 from tests.lib.own_scenarios import handover, own_load, stall
 from tests.lib.runs import Analysis, Run
 from tests.lib.trials import OWNER, at
@@ -67,7 +67,7 @@ def test_a_load_with_hostile_lines_is_judged(spark: SparkSession, tmp_path: Path
     path = Run(path=tmp_path / "run", incidents=("load",), trials=[own_load()]).save()
     _damage(path / "trials" / "load", path)
     found = judge_load_in(spark, read_run_directory(path))
-    told = {one.name: one for one in found.properties}
+    told = shown(found.findings)
     assert (told["history whole"].verdict, told["history whole"].count) == ("refuted", 2 * len(HOSTILE))
     assert "\n".join(found.lines()).encode()
 
@@ -86,7 +86,7 @@ def test_a_load_whose_records_say_what_cannot_be_is_judged(spark: SparkSession, 
     run = Run(path=tmp_path / "run", incidents=("load",), trials=[trial])
     run.deployment("d2", incident="load", conf={"waitTimeMillsInSendQueue": "nan", "osPageCacheBusyTimeOutMills": "-"})
     found = judge_load_in(spark, read_run_directory(run.save()))
-    told = {one.name: one for one in found.properties}
+    told = shown(found.findings)
     assert "kill-nobody at 0.8 s: no fault is named 'kill-nobody'" in told["faults took effect"].words
     assert [one.refused for one in found.faults] == [(), ()]
     assert found.figures.asked_per_s is None

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from analysis.load.judge import judge_load_in
 from analysis.load.judged import JudgedLoad
+from analysis.report.write import exit_code
 from harness.rundir.reading import read_run_directory
 from mqlab.testing import assert_confirmed
+from tests.lib.judged_loads import judge_load_in, shown
 from tests.lib.own_scenarios import handover, stall
 from tests.lib.runs import Run
 from tests.lib.trials import Trial, at
@@ -45,7 +46,7 @@ def test_of_a_killed_consumer_each_queue_says_how_long_nobody_had_it(spark: Spar
     assert (before.phase, during.phase, after.phase) == ("before", "during", "after")
     assert before.sent_per_s > 0
     assert before.consumed_per_s > during.consumed_per_s == 0
-    told = {item.name: item for item in found.properties}
+    told = shown(found.findings)
     assert {told[name].verdict for name in ("faults took effect", "queues taken over", "nothing lost")} == {"confirmed"}
     page = (tmp_path / "run" / "report.html").read_text()
     for words in ("Sends and consumptions around each fault", "Hand-over after the kill-owners", "broker-a:1", "3.0"):
@@ -65,12 +66,12 @@ def test_a_queue_that_nobody_takes_refutes_and_a_fault_that_is_not_shown_leaves_
         if event.get("state") == "healed":
             event["detail"] = "owner"
     found = _judged(spark, tmp_path / "run", trial)
-    told = {item.name: item for item in found.properties}
+    told = shown(found.findings)
     assert [one.nobody_s for one in found.faults[0].taken_over] == [None, None]
     assert (told["queues taken over"].verdict, told["queues taken over"].count) == ("refuted", 2)
     assert told["faults took effect"].verdict == "undecided"
     assert "the owners did not end" in told["faults took effect"].words
-    assert found.exit_code == 1
+    assert exit_code(found.findings, strict=True) == 1
 
 
 def test_a_fault_that_denies_its_effect_once_is_not_shown_whatever_its_end_says(
@@ -93,7 +94,7 @@ def test_a_fault_that_denies_its_effect_once_is_not_shown_whatever_its_end_says(
             event["detail"] = ""
     found = _judged(spark, tmp_path / "other", trial)
     assert found.faults[0].not_shown == ("it says itself that it took no effect",)
-    told = {item.name: item for item in found.properties}
+    told = shown(found.findings)
     assert told["faults took effect"].verdict == "undecided"
 
 
@@ -119,7 +120,7 @@ def test_a_fault_that_was_never_made_leaves_the_load_undecided_whatever_else_it_
     trial.drop(lambda event: event["type"] == "fault" and event["number"] is None)
     if refused:
         trial.event("fault", fault="append-stall", state="asked", at_ns=at(100), target="", detail="", number=refused)
-    told = {item.name: item for item in _judged(spark, tmp_path / "run", trial).properties}
+    told = shown(_judged(spark, tmp_path / "run", trial).findings)
     found = told["faults took effect"]
     assert (found.verdict, found.words) == ("undecided", f"{never}: never made")
     assert told["history whole"].verdict == "confirmed"
@@ -138,7 +139,7 @@ def test_refusals_of_a_stall_stand_beside_what_the_model_predicts(spark: SparkSe
     assert rows["TIMEOUT_CLEAN_QUEUE"].predicted == pytest.approx(24.5, abs=0.6)
     assert rows["TIMEOUT_CLEAN_QUEUE"].measured == 24
     assert {row.within for row in fault.refused} == {True}
-    told = {item.name: item for item in found.properties}
+    told = shown(found.findings)
     assert told["refusals as predicted"].verdict == "confirmed"
     score = json.loads((tmp_path / "run" / "model.json").read_text())
     assert (score["cells"], score["within"]) == (1, 1)
@@ -154,5 +155,5 @@ def test_refusals_of_a_stall_stand_beside_what_the_model_predicts(spark: SparkSe
     trial.params = {"rate_hz": 100.0}
     _number(trial)
     found = _judged(spark, tmp_path / "more", trial)
-    told = {item.name: item for item in found.properties}
+    told = shown(found.findings)
     assert (told["refusals as predicted"].verdict, told["refusals as predicted"].count) == ("refuted", 1)

@@ -10,17 +10,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from analysis.load import figures
-from analysis.load.judge import judge_load_in
 from analysis.load.judged import JudgedLoad
-from analysis.load.properties import Property
 from harness.rundir.reading import read_run_directory
+from tests.lib.judged_loads import Shown, judge_load_in, shown
 from tests.lib.own_scenarios import own_load
 from tests.lib.runs import Run
 from tests.lib.trials import Record, Trial
 
 PLACE = ("broker", "queue", "offset")
 
-Judge = Callable[..., tuple[JudgedLoad, dict[str, Property]]]
+Judge = Callable[..., tuple[JudgedLoad, dict[str, Shown]]]
 
 
 @pytest.fixture
@@ -31,10 +30,10 @@ def load() -> Trial:
 
 @pytest.fixture
 def judged(spark: SparkSession, tmp_path: Path) -> Judge:
-    def judge(trial: Trial, run: str = "run") -> tuple[JudgedLoad, dict[str, Property]]:
+    def judge(trial: Trial, run: str = "run") -> tuple[JudgedLoad, dict[str, Shown]]:
         path = Run(path=tmp_path / run, incidents=("handover",), trials=[trial]).save()
         found = judge_load_in(spark, read_run_directory(path))
-        return found, {item.name: item for item in found.properties}
+        return found, shown(found.findings)
 
     return judge
 

@@ -18,12 +18,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from analysis.evidence.trusted import trusted_run
-from analysis.load.judge import judge_load_in
 from analysis.load.judged import JudgedLoad
 from analysis.pipeline import analyze_in
 from harness.errors import RunDirectoryError
 from harness.model.verdicts import HOLDS_IN_PART, Reason, VerdictKind
 from harness.rundir.reading import RunDirectory, read_run_directory
+from tests.lib.judged_loads import judge_load_in
 from tests.lib.kept_findings import of_load, of_run, require_kept
 from tests.lib.mutations import KINDS, Mutable, Mutation
 from tests.lib.packed_run import unpack_run
@@ -98,7 +98,7 @@ def test_a_sealed_run_is_found_to_show_what_it_showed(observation: Observation, 
 
 
 def test_a_sealed_load_is_found_to_show_what_it_showed(whole_load: WholeLoad, tmp_path: Path) -> None:
-    require_kept(whole_load.name, of_load(whole_load.name, whole_load.judged.properties), tmp_path)
+    require_kept(whole_load.name, of_load(whole_load.name, whole_load.judged.findings), tmp_path)
 
 
 def test_no_verdict_comes_from_damage(
@@ -157,7 +157,7 @@ def test_losing_what_speaks_against_a_claim_never_confirms_it(
 def test_no_property_of_a_load_comes_from_damage(
     whole_load: WholeLoad, spark: SparkSession, mutable: Callable[[Path, random.Random], Mutable]
 ) -> None:
-    assert {one.verdict for one in whole_load.judged.properties} >= {VerdictKind.CONFIRMED}
+    assert {one.verdict for one in whole_load.judged.findings} >= {VerdictKind.CONFIRMED}
     rng = random.Random(SEED)
     kinds = [kind for kind in KINDS if "exchanged" not in kind or kind == "lines exchanged"]
     for number in range(MUTATIONS // 20):
@@ -174,8 +174,8 @@ def test_no_property_of_a_load_comes_from_damage(
                 judge_load_in(spark, run)
         else:
             judged_load = judge_load_in(spark, run)
-            assert {one.verdict for one in judged_load.properties} == {VerdictKind.UNDECIDED}, mutation
-            assert {one.name for one in judged_load.properties} >= {one.name for one in whole_load.judged.properties}
+            assert {one.verdict for one in judged_load.findings} == {VerdictKind.UNDECIDED}, mutation
+            assert {one.claim for one in judged_load.findings} >= {one.claim for one in whole_load.judged.findings}
             assert judged_load.notes[0].startswith("evidence damaged: "), mutation
 
 

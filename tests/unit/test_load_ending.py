@@ -13,10 +13,10 @@ from analysis.evidence.events import events_of
 from analysis.load.ending import Ending, ending_of, trial_of_load
 from analysis.load.figures import Figures
 from analysis.load.judged import JudgedLoad
-from analysis.load.properties import undecided
 from harness.errors import EXIT_USAGE, RunDirectoryError
 from harness.rundir.reading import read_run_directory
 from tests.lib.commands import typed
+from tests.lib.load_findings import found
 from tests.lib.runs import Run
 from tests.lib.trials import Trial, at
 
@@ -146,7 +146,7 @@ def _told(ending: Ending, notes: tuple[str, ...], errors: dict[str, int]) -> lis
     )  # fmt: skip
     judged = JudgedLoad(
         ending=ending, client="java 5.5.0", release="5.5.0", params={}, figures=figures, faults=(), notes=notes,
-        properties=(undecided("nothing lost", "x"),), locust_requests=30, locust_failures=20, errors=errors,
+        findings=(found("nothing lost", None, "x"),), locust_requests=30, locust_failures=20, errors=errors,
     )  # fmt: skip
     return judged.lines()
 

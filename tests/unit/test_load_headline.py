@@ -8,9 +8,8 @@ from analysis.load.ending import Ending
 from analysis.load.figures import Figures
 from analysis.load.headline import headline_of
 from analysis.load.judged import JudgedLoad
-from analysis.load.properties import Property, undecided
 from analysis.report.document import Series
-from harness.model.verdicts import VerdictKind
+from tests.lib.load_findings import found as finding
 
 FIGURES = Figures(
     sends=1000, ok=900, failed=95, unknown=5, unknown_arrived=2, unplaced=0, not_accepted=100, consumptions=902, seconds=10.0,
@@ -21,12 +20,12 @@ LOAD = JudgedLoad(
     ending=Ending(is_reached=True, is_under_way=False, phase="", status="complete", error="", why="", words=""),
     client="java 5.5.0", release="5.5.0", params={}, figures=FIGURES, faults=(), notes=(), locust_requests=1000,
     locust_failures=100, errors={"MQBrokerException 2 [TIMEOUT_CLEAN_QUEUE]": 90, "RemotingTimeoutException": 5},
-    properties=(
-        Property(name="nothing lost", verdict=VerdictKind.REFUTED, words="7 acknowledged and never consumed", count=7),
-        Property(name="nothing twice", verdict=VerdictKind.CONFIRMED, words="0", count=0),
-        Property(name="stored once", verdict=VerdictKind.CONFIRMED, words="0", count=0),
-        undecided("in order", "the load did not drain"),
-        undecided("all arrived", "the load did not drain"),
+    findings=(
+        finding("nothing lost", 7, "7 acknowledged and never consumed"),
+        finding("nothing twice", 0, "0"),
+        finding("stored once", 0, "0"),
+        finding("in order", None, "the load did not drain"),
+        finding("all arrived", None, "the load did not drain"),
     ),
 )  # fmt: skip
 BINS = (0.0, 2.0, 4.0, 6.0)

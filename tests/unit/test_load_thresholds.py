@@ -6,11 +6,11 @@ import dataclasses
 
 import pytest
 
-from analysis.load.properties import undecided
 from analysis.load.thresholds import against
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED, EXIT_USAGE
 from harness.model.thresholds import parse_threshold
 from mqlab.main import main
+from tests.lib.load_findings import found
 from tests.unit.test_load_headline import FIGURES, LOAD
 
 
@@ -42,7 +42,7 @@ def test_one_that_is_met_counts_more_than_one_that_cannot_be_told() -> None:
 
 def test_of_a_load_that_counted_nothing_nothing_is_told() -> None:
     none = dataclasses.replace(
-        LOAD, figures=dataclasses.replace(FIGURES, sends=0, ok=0), properties=(undecided("nothing lost", "x"),)
+        LOAD, figures=dataclasses.replace(FIGURES, sends=0, ok=0), findings=(found("nothing lost", None, "x"),)
     )
     for text in ("p99>1", "failed>0", "accepted<1", "lost>0", "twice>0"):
         assert against(none, [parse_threshold(text)])[1] == EXIT_UNDECIDED

@@ -14,12 +14,12 @@ import pytest
 
 import scenarios
 from analysis.ledger.runs import FINDINGS
-from analysis.load.properties import SAYS
 from analysis.report.document import PAGE_DATA
 from harness.errors import RunDirectoryError, UsageError
 from harness.paths import PACKAGES
 from mqlab.main import _parser
 from mqlab.testing import _words, assert_confirmed, load
+from scenarios.own_load import OWN_LOAD
 from tests.lib.samples import sample, write_document
 
 pytest_plugins = ["pytester"]
@@ -233,7 +233,7 @@ def test_the_examples_of_the_document_use_options_and_claims_that_there_are(
     assert loads
     for words in loads:
         assert _parser().parse_args(["load", *words]).fault
-    of_loads = {"-".join(name.replace(",", "").split()) for name in SAYS}
+    of_loads = {claim.id for claim in OWN_LOAD.claims}
     of_incidents = {claim.id for scenario in scenarios.ALL for claim in scenario.claims}
     assert asked <= of_loads | of_incidents
     assert {"nothing-lost", "nothing-twice"} <= asked
