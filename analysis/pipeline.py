@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StringType, StructField, StructType
 
 from analysis.checkers.base import Inputs
 from analysis.checkers.delivery import steps
+from analysis.evidence.arrow import arrow_columns
 from analysis.evidence.consumption import fold_consumption
-from analysis.evidence.records import ANALYSIS_FOLDER, Reading, Records, keep, load_records, reading_ahead
+from analysis.evidence.records import ANALYSIS_FOLDER, Reading, Records, load_records, reading_ahead, write_table
 from analysis.evidence.tables import OBSERVATIONS
 from analysis.evidence.trials import TrialFacts, trial_facts, trials_frame
 from analysis.evidence.trusted import trusted_elsewhere, trusted_run
-from analysis.hadoop import bring, clear, give, location
+from analysis.hadoop import bring, clear
 from analysis.ledger.counted import counted_trials
 from analysis.ledger.runs import FINDINGS, recorded_run, write_lines
 from analysis.logs import gc
@@ -119,7 +119,7 @@ def analyze_in(
     say("deciding, and writing the report's data")
     # Verdicts are computed here, in Python, while Spark is at the tables.
     with ThreadPoolExecutor(max_workers=1) as pool:
-        writing = pool.submit(_write_tables, spark, folder, observed, records, trials, facts, judged)
+        writing = pool.submit(_write_tables, folder, observed, records, trials, facts, judged)
         modelled = [scenario.name for scenario in known if scenario.has_modelled_stalls]
         write_score(run.path, model.score(run, observed.of_all_trials, judged, modelled))
         evidence = Evidence.of(
@@ -164,7 +164,6 @@ def _lost_messages(
 
 
 def _write_tables(
-    spark: SparkSession,
     folder: Path,
     observed: Observed,
     records: Records,
@@ -173,16 +172,11 @@ def _write_tables(
     judged: Sequence[TrialValidity],
 ) -> Json:
     """Keep the observations, and return the series that the report draws."""
-    schema = StructType([*OBSERVATIONS.fields, StructField("checker", StringType())])
-    # By way of a file: rows that are handed over would all be in each task's message, on Java's small heap.
-    draft = folder / "observations.jsonl"
-    with draft.open("w") as out:
-        for checker, rows in observed.rows.items():
-            for row in rows:
-                out.write(json.dumps(dict(zip(schema.names, (*row, checker), strict=True))) + "\n")
-    give(spark, draft)
-    keep(spark, spark.read.schema(schema).json(location(draft)), folder / "observations.parquet")
-    clear(spark, draft)
+    rows = [(*row, checker) for checker, found in observed.rows.items() for row in found]
+    columns = {**arrow_columns(OBSERVATIONS), "checker": pa.string()}
+    values = zip(*rows, strict=True) if rows else ((),) * len(columns)
+    table = pa.table([pa.array(of, kind) for of, kind in zip(values, columns.values(), strict=True)], list(columns))
+    write_table(folder / "observations.parquet", table)
     return collect.series_json(records, trials, facts, judged)
 
 

@@ -79,7 +79,7 @@ def write_tables(run: RunDirectory) -> None:
     shutil.rmtree(run.path / HISTORY_TABLE, ignore_errors=True)
     write_histories(histories, run.path / HISTORY_TABLE, _threads())
     events = read_events(run)
-    _write(run.path / EVENTS_TABLE, events_table(events))
+    write_table(run.path / EVENTS_TABLE, events_table(events))
     write_folded(run, events)
 
 
@@ -96,7 +96,7 @@ def write_folded(run: RunDirectory, events: Sequence[TrialEvents]) -> None:
     queues = None if strides is None else queues_of(strides, windows)
     unseen = None if strides is None else unseen_sends(history, strides, sent, drained, threads)
     for name, table in zip(FOLDED_TABLES, (strides, sent, queues, unseen), strict=True):
-        _write(run.path / name, table)
+        write_table(run.path / name, table)
 
 
 def _windows(trial: TrialRecord, events: TrialEvents | None) -> Windows:
@@ -108,7 +108,8 @@ def _threads() -> int:
     return min(READERS_MAX, len(os.sched_getaffinity(0)))
 
 
-def _write(folder: Path, table: pa.Table | None) -> None:
+def write_table(folder: Path, table: pa.Table | None) -> None:
+    """Leave the table as the one Parquet file of its folder, which is gone where there is none."""
     shutil.rmtree(folder, ignore_errors=True)
     if table is not None:
         folder.mkdir(parents=True)
@@ -138,7 +139,7 @@ def load_records(spark: SparkSession, run: RunDirectory, reading: Reading | None
         for name in (HISTORY_TABLE, EVENTS_TABLE, *FOLDED_TABLES):
             clear(spark, run.path / name)
         _parsed(spark, run.history_files()).write.partitionBy("type").parquet(location(run.path / HISTORY_TABLE))
-        _write(run.path / EVENTS_TABLE, events_table(read_events(run)))
+        write_table(run.path / EVENTS_TABLE, events_table(read_events(run)))
         for file in (run.path / EVENTS_TABLE).iterdir():
             give(spark, file)
     return stored_records(spark, run)
