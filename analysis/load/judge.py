@@ -101,7 +101,7 @@ def judge_load_in(
         if not ending.is_reached:
             rows = cut_short(rows, inputs, facts, events, ending, faults)
         if run.damage_of(trial.trial):
-            rows = damaged(scenario, trial)
+            rows = damaged(scenario, trial, run.manifest.command)
         bring(spark, run.path, (one.file for one in rows if one.file))
         judged = JudgedLoad(
             ending=ending,

@@ -177,6 +177,9 @@ def _tables(run: RunDirectory, judged: JudgedLoad, facts: TrialFacts) -> Iterato
 
 def _figures(judged: JudgedLoad) -> Iterator[tuple[str, str]]:
     f = judged.figures
+    if not f.sends and not judged.ending.is_reached:
+        yield "sends and consumptions", "not counted"
+        return
     yield "sends", f"{f.sends:,}: {f.ok:,} accepted, {f.failed:,} failed, {f.unknown:,} unknown"
     yield "consumptions", f"{f.consumptions:,}"
     yield "started", f"{f.started_per_s:,.1f}/s" + _asked(judged)

@@ -61,9 +61,13 @@ def counted_rows(table: DataFrame) -> Row:
 # --- what became of them ----------------------------------------------------------------------------------------------
 
 
-def damaged(scenario: Scenario, trial: TrialRecord) -> list[HistoryTries]:
-    """What the damaged file held may have spoken for or against each claim, and of faults that nothing tells of now."""
-    names = (part.of.measure for claim in scenario.claims for part in claim.parts)
+OF_FAULTS = ("faults took effect", "refusals as predicted", "queues taken over")
+
+
+def damaged(scenario: Scenario, trial: TrialRecord, command: str) -> list[HistoryTries]:
+    """What the damaged file held may have spoken for or against each claim; of faults where the command asked for any."""
+    measures = (part.of.measure for claim in scenario.claims for part in claim.parts)
+    names = (one for one in measures if one not in OF_FAULTS or "--fault" in command)
     rows = (untold(trial, name, "the load's evidence is damaged") for name in names)
     return [dataclasses.replace(row, discarded=Discard.DAMAGED) for row in rows]
 
