@@ -13,6 +13,7 @@ from rich.console import Console
 
 import scenarios
 from harness.audit.conf import OF_KEYS
+from harness.audit.finding import Severity
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED, UsageError
 from harness.host.facts import host_of_plan
 from harness.model.broker_conf import ConfFile, Fate, JudgedConf
@@ -138,7 +139,8 @@ def upgrade(options: argparse.Namespace, console: Console) -> int:
         print("\n".join(screen_lines(found, shown, str(options.broker_conf or ""))))
     if not options.strict:
         return EXIT_OK
-    comes = found.settings.conf.comes if found.settings.conf else ()
+    conf_changed = found.settings.conf
+    comes = (*conf_changed.comes, *conf_changed.urgent) if conf_changed else ()
     return EXIT_MISMATCH if shown.prepare or comes else EXIT_UNDECIDED if found.undecided else EXIT_OK
 
 
@@ -184,15 +186,16 @@ def _settings(options: argparse.Namespace, conf: ConfFile | None, before: _Kept,
     changed = settings_changed(before, after, yours, dead=dead)
     assert changed.conf is not None
     # What the file brings about is judged as `mqlab audit --broker-conf` judges it.
-    old, new = (
-        {one.kind: (one.says, one.advice) for one in named_conf(conf, release).findings if one.kind not in OF_KEYS}
-        for release in (options.before, options.after)
-    )
+    found = [named_conf(conf, release).findings for release in (options.before, options.after)]
+    old, new = ({one.kind: (one.says, one.advice) for one in some if one.kind not in OF_KEYS} for some in found)
+    urgent = (one for one in found[1] if one.severity is Severity.CRITICAL and (one.kind in OF_KEYS or one.kind in old))
     brings = dataclasses.replace(
         changed.conf,
         comes=tuple(said for kind, said in new.items() if kind not in old),
         goes=tuple(said for kind, said in old.items() if kind not in new),
         stays=tuple(said for kind, said in new.items() if kind in old),
+        urgent=tuple((one.says, one.advice) for one in urgent),
+        in_force=yours[1].in_force,
         oddities=tuple((one.says, one.advice) for one in conf.oddities),
         others=tuple(_others(yours[1], after[0])),
     )

@@ -22,6 +22,7 @@ WATCHED_MAX = 2
 LEADS_TO = "-> "
 _COUNT = re.compile(r"^in (none|all|\d+) (?:of )?(\d+)")
 _NUMBER = re.compile(r"[\d.,]*")
+_SETTING = re.compile(r"(\w+)=(\w+)(?![\w=])")
 _MEASURED = re.compile(r" \(.*")
 
 
@@ -69,13 +70,23 @@ def screen(found: Upgrade, ledger: Sequence[Finding], claims: Mapping[str, Claim
             elif sort is WORSE and point.weight is Weight.WATCH:
                 watch.append(cured)
             elif sort is WORSE:
-                prepare.append(cured)
+                if not _has_cure(point, claims, found):
+                    prepare.append(cured)
             else:
                 differ.append(cured)
     itself = list(_itself(found, claims))
     return Screen(**{name: tuple(sorted(points, key=lambda one: list(Weight).index(one.weight))) for name, points in (
         ("prepare", prepare), ("alarms", alarms), ("watch", watch), ("gain", gain), ("differ", differ), ("itself", itself),
     )})  # fmt: skip
+
+
+def _has_cure(point: Point, claims: Mapping[str, Claim], found: Upgrade) -> bool:
+    """Whether the user's file has a setting that is measured to cure it."""
+    conf = found.settings.conf
+    cures = (one.told.do for one in claims.values() if one.cure_of in point.claims and one.told)
+    return conf is not None and any(
+        conf.in_force.get(match[1]) == match[2] for do in cures if (match := _SETTING.match(do))
+    )
 
 
 def _itself(found: Upgrade, claims: Mapping[str, Claim]) -> Iterator[Point]:
@@ -272,7 +283,7 @@ def _told(point: Point) -> Entry:
 
 def _of_file(found: Upgrade) -> Iterator[Entry]:
     conf = found.settings.conf
-    for says, advice in conf.comes if conf else ():
+    for says, advice in dict.fromkeys((*conf.urgent, *conf.comes)) if conf else ():
         yield [f"YOUR FILE  {says}", f"{LEADS_TO}{advice}"]
 
 
@@ -293,9 +304,12 @@ def _codes(found: Upgrade) -> Iterator[Entry]:
 def _file(found: Upgrade) -> list[Entry]:
     settings, conf = found.settings, found.settings.conf
     told = [
-        [f"{key.at}: {key.says}", *(f"{LEADS_TO}{one}" for one in key.details)] for key in (conf.keys if conf else ())
+        [f"{key.at}: {key.says}", *(f"{LEADS_TO}{one}" for one in key.details)]
+        for key in (conf.keys if conf else ())
+        if not conf or not any(says.startswith(f"{key.at}: ") for says, _ in conf.urgent)
     ]
-    told += [[f"{says}", f"{LEADS_TO}{advice}"] for says, advice in (*conf.oddities, *conf.stays)] if conf else []
+    others = [one for one in (*conf.oddities, *conf.stays) if one not in conf.urgent] if conf else []
+    told += [[says, f"{LEADS_TO}{advice}"] for says, advice in others]
     changed = [f"{one.name} {one.before} -> {one.after}" for one in settings.broker if one.yours is None]
     if changed:
         told.append([f"other defaults: {', '.join(changed)}"])

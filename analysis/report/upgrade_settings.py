@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harness.model.broker_conf import Fate, JudgedConf
 
@@ -47,6 +47,10 @@ class ConfChanged:
     stays: tuple[tuple[str, str], ...] = ()
     oddities: tuple[tuple[str, str], ...] = ()
     """What no release reads as it was meant."""
+    urgent: tuple[tuple[str, str], ...] = ()
+    """What of ``keys`` and ``stays`` loses messages, opens a door, or keeps a broker from starting, on the newer release."""
+    in_force: Mapping[str, str] = field(default_factory=dict)
+    """What the newer release goes by of it."""
     others: tuple[str, ...] = ()
     """Its keys whose values the newer release reads, and that are not its defaults, with which the record was measured."""
 

@@ -46,6 +46,10 @@ _HEXADECIMAL = re.compile(r"([+-]?)(0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA
 # --- values ---------------------------------------------------------------------------------------------------------------
 
 
+MISTYPED_LIKE = 0.8
+"""How alike a key and what was typed have to be: a setting that is only near does something else."""
+
+
 def _whole(bits: int) -> Callable[[str], str | None]:
     def read(text: str) -> str | None:
         # Java takes digits of any script, and no blanks.
@@ -236,7 +240,7 @@ def _default(key: str, known: Settings) -> str:
 def _for_unknown(key: str, known: Settings) -> str:
     if re.match(r"(com\.)?rocketmq\.", key):
         return "It is a property of the JVM: start the broker with it as -DKEY=VALUE, and remove the line."
-    near = nearest(key, known.kinds)
+    near = nearest(key, known.kinds, MISTYPED_LIKE)
     return (
         f"Did you mean {' or '.join(near)}?"
         if near

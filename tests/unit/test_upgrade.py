@@ -586,3 +586,22 @@ def test_a_release_has_a_name_and_both_are_given(capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit) as caught:
         main(["upgrade", "--from", "4.6.0"])
     assert caught.value.code == EXIT_USAGE
+
+
+def test_what_is_urgent_in_a_file_is_prepared_first_and_what_it_has_cured_is_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conf = tmp_path / "mine.conf"
+    conf.write_text("aclEnable=true\nslaveReadEnable=true\nmessageDelayLevel=1s,5s\n")
+    words = ["upgrade", "--from", "4.9.7", "--to", "5.5.0", "--broker-conf", str(conf)]
+    assert main(words) == EXIT_OK
+    shown = capsys.readouterr().out
+    prepare = shown.partition("PREPARE")[2].partition("CHANGE YOUR ALARMS")[0]
+    file = shown.partition("CHANGE YOUR FILE")[2].partition("WATCH")[0]
+    assert re.search(r"^ 1 YOUR FILE  line 1: aclEnable: 5.5.0 takes it and does nothing", prepare, re.MULTILINE)
+    assert re.search(r"^ 2 YOUR FILE  messageDelayLevel=1s,5s: the broker does not start", prepare, re.MULTILINE)
+    assert "aclEnable: " not in file
+    assert "slaveReadEnable" not in prepare, "a cure that the file has"
+    conf.write_text("aclEnable=true\n")
+    assert main(words) == EXIT_OK
+    assert "-> slaveReadEnable=true" in capsys.readouterr().out
