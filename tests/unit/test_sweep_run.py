@@ -169,7 +169,8 @@ def test_a_sweep_of_too_few_deployments_says_so_and_goes_on_with_more(
     assert main([*FEWER, "--out", "short"]) == EXIT_OK
     captured = capsys.readouterr()
     assert "nothing will be recommended: 3 points take 7 deployments of each" in " ".join(captured.err.split())
-    assert "undecided: too few deployments" in captured.out
+    assert "not settled" in captured.out
+    assert "why: too few clusters: 6 of each value" in captured.out
     assert len(runner.made) == 18
     assert main(["tune", "--resume", "short", "--deployments", "13"]) == EXIT_OK
     assert _said(capsys, "short") == said
