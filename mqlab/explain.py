@@ -48,6 +48,8 @@ SMALL_WORDS = re.compile(
 TYPED_LIKE_MIN = 0.75
 """How alike a name and what was typed have to be, letter by letter."""
 WRITTEN_TOLD_MAX = 3
+SAID_BY_CLIENTS = {"SEND_OK": "SUCCESS"}
+"""What a client calls an answer whose code has another name."""
 _SENTENCE = re.compile(r"[A-Za-z' ]+[?.!]?")
 WORD = re.compile(r"[A-Za-z]{3,}")
 
@@ -272,7 +274,7 @@ def _codes(text: str) -> Iterator[Answer]:
     by: dict[tuple[str, str], dict[str, str]] = {}
     for release in releases_with_settings():
         for name, number in settings_of(release).codes.items():
-            if wanted[1] in (name, number):
+            if SAID_BY_CLIENTS.get(wanted[1], wanted[1]) in (name, number):
                 by.setdefault((number, name), {})[release] = name
     numbers = {number for number, _ in by}
     for (number, name), releases in by.items():

@@ -70,7 +70,7 @@ def screen(found: Upgrade, ledger: Sequence[Finding], claims: Mapping[str, Claim
             elif sort is WORSE and point.weight is Weight.WATCH:
                 watch.append(cured)
             elif sort is WORSE:
-                if not _has_cure(point, claims, found):
+                if not _has_cure(cured, found):
                     prepare.append(cured)
             else:
                 differ.append(cured)
@@ -80,12 +80,11 @@ def screen(found: Upgrade, ledger: Sequence[Finding], claims: Mapping[str, Claim
     )})  # fmt: skip
 
 
-def _has_cure(point: Point, claims: Mapping[str, Claim], found: Upgrade) -> bool:
-    """Whether the user's file has a setting that is measured to cure it."""
+def _has_cure(point: Point, found: Upgrade) -> bool:
+    """Whether the user's file has a setting that is told to help."""
     conf = found.settings.conf
-    cures = (one.told.do for one in claims.values() if one.cure_of in point.claims and one.told)
     return conf is not None and any(
-        conf.in_force.get(match[1]) == match[2] for do in cures if (match := _SETTING.match(do))
+        conf.in_force.get(match[1]) == match[2] for do in point.do if (match := _SETTING.match(do))
     )
 
 
@@ -214,7 +213,7 @@ def headings(found: Upgrade, shown: Screen) -> list[Heading]:
     """All that there is to say, each of the screen's titles with its entries."""
     return [
         Heading(
-            title=f"PREPARE BEFORE YOU START ({_tally(shown.prepare)})",
+            title=f"PREPARE BEFORE YOU START ({_tally(shown.prepare, len(list(_of_file(found))))})",
             entries=[*_of_file(found), *map(_told, shown.prepare)],
             most=PREPARED_MAX,
             none="nothing that is known gets worse",
@@ -268,8 +267,9 @@ def head(found: Upgrade, shown: Screen, conf_name: str) -> str:
     )
 
 
-def _tally(points: Sequence[Point]) -> str:
-    counted = {weight: sum(point.weight is weight for point in points) for weight in Weight}
+def _tally(points: Sequence[Point], of_file: int) -> str:
+    counted: dict[str, int] = {"your file": of_file}
+    counted |= {weight: sum(point.weight is weight for point in points) for weight in Weight}
     return ", ".join(f"{weight}: {count}" for weight, count in counted.items() if count) or "nothing"
 
 

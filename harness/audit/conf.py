@@ -162,9 +162,13 @@ def _keys(conf: ConfFile, judged: JudgedConf, where: str) -> Iterator[AuditFindi
             if one.says and one.key not in told and not is_harmless:
                 is_open = one.key == ACL and one.value == "true" and judged.in_force.get(AUTHENTICATION) != "true"
                 severity = Severity.CRITICAL if is_open and fate is Fate.DEAD else Severity.WARNING
-                yield AuditFinding(
-                    kind=kind, severity=severity, where=where, says=f"{one.at}: {one.says}", advice=one.advice
-                )
+                says, advice = one.says, one.advice
+                if one.key == ACL and one.value == "true" and fate is Fate.DEAD and not is_open:
+                    says, advice = (
+                        f"nothing reads it, and {AUTHENTICATION}, which takes its place, is on",
+                        "Remove the line.",
+                    )
+                yield AuditFinding(kind=kind, severity=severity, where=where, says=f"{one.at}: {says}", advice=advice)
 
 
 def _busy(settings: Mapping[str, str], busy_ms: float, where: str) -> Iterator[AuditFinding]:

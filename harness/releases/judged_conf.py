@@ -198,10 +198,11 @@ def _judged(key: str, text: str, line: int, known: Settings, release: str, has_p
         )  # fmt: skip
     value, default = converted(key, text, known), _default(key, known)
     if key in known.dead:
-        why = ACL_GONE if key == "aclEnable" else f"nothing in {release} reads it"
+        is_open = key == "aclEnable" and value == "true"
+        why = ACL_GONE if is_open else f"nothing in {release} reads it"
         advice = (
             "Set up authenticationEnabled and authorizationEnabled, which take its place."
-            if key == "aclEnable"
+            if is_open
             else "Remove the line."
         )
         return as_is(

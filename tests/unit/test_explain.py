@@ -210,3 +210,7 @@ def test_a_piece_of_an_error_leads_to_its_incident(asked: str, incident: str) ->
 
 def test_a_sentence_of_a_person_is_no_text_with_a_gap_for_most_of_it() -> None:
     assert answers("the consumer group does not exist")[0].name == "Group {} does not exist"
+
+
+def test_a_send_status_is_the_code_that_it_stands_for() -> None:
+    assert [one.name for one in answers("SEND_OK")] == ["code 0, SUCCESS"]

@@ -506,7 +506,7 @@ def test_what_is_to_be_prepared_for_an_upgrade_to_5x_is_told_with_its_cure(capsy
     assert main([*words, "--strict"]) == EXIT_MISMATCH
     shown = capsys.readouterr().out.splitlines()
     first = next(number for number, line in enumerate(shown) if line.startswith(" 1 "))
-    assert shown[first - 1].startswith("PREPARE BEFORE YOU START (lost messages: ")
+    assert shown[first - 1].startswith("PREPARE BEFORE YOU START (your file: 1, lost messages: ")
     assert shown[first].startswith(
         " 1 YOUR FILE  transientStorePoolEnable is on with SYNC_FLUSH, too, which leaves it off on 4.x"
     )
@@ -592,7 +592,9 @@ def test_what_is_urgent_in_a_file_is_prepared_first_and_what_it_has_cured_is_lef
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     conf = tmp_path / "mine.conf"
-    conf.write_text("aclEnable=true\nslaveReadEnable=true\nmessageDelayLevel=1s,5s\n")
+    conf.write_text(
+        "aclEnable=true\nslaveReadEnable=true\nmessageDelayLevel=1s,5s\nbrokerRole=SYNC_MASTER\ninSyncReplicas=2\n"
+    )
     words = ["upgrade", "--from", "4.9.7", "--to", "5.5.0", "--broker-conf", str(conf)]
     assert main(words) == EXIT_OK
     shown = capsys.readouterr().out
@@ -602,6 +604,8 @@ def test_what_is_urgent_in_a_file_is_prepared_first_and_what_it_has_cured_is_lef
     assert re.search(r"^ 2 YOUR FILE  messageDelayLevel=1s,5s: the broker does not start", prepare, re.MULTILINE)
     assert "aclEnable: " not in file
     assert "slaveReadEnable" not in prepare, "a cure that the file has"
+    assert "inSyncReplicas=2" not in prepare
+    assert prepare.startswith(" BEFORE YOU START (your file: 2, lost messages: ")
     conf.write_text("aclEnable=true\n")
     assert main(words) == EXIT_OK
     assert "-> slaveReadEnable=true" in capsys.readouterr().out
