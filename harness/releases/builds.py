@@ -36,7 +36,10 @@ CLASS_BYTES_MAX = 2**24
 """A class of Java's has methods of 64 KiB at most, and the largest one of 5.5.0's jars is far below that bound."""
 LETTERS = 8
 
-MANIFEST = "META-INF/MANIFEST.MF"
+MANIFEST, INDEX = "META-INF/MANIFEST.MF", "META-INF/INDEX.LIST"
+END_BYTES, END_BYTES_MAX = 22, 22 + 65535
+"""The record that ends an archive, without and with the longest comment."""
+_JARS_COMPRESSION = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _WRAPPED = re.compile(rf"(?:{_LINE_END.pattern}) ")
 """In a manifest a line goes on in the next one after a space."""
@@ -106,11 +109,26 @@ def _classes_elsewhere(jar: Path) -> str:
 
     Empty where there is none. Raises what _UNREADABLE has where it cannot be told: Java reads some of what Python refuses.
     """
+    with jar.open("rb") as file:
+        file.seek(max(0, jar.stat().st_size - END_BYTES_MAX))
+        tail = file.read()
+    at = tail.rfind(b"PK\5\6")
+    if at >= 0 and at + END_BYTES + int.from_bytes(tail[at + END_BYTES - 2 : at + END_BYTES], "little") != len(tail):
+        raise ValueError("its last record does not end with it: Java would read other entries")
     with zipfile.ZipFile(jar) as packed:
         if any(one.filename.endswith(".class") and one.file_size > CLASS_BYTES_MAX for one in packed.infolist()):
             raise ValueError(f"it has a class of more than {CLASS_BYTES_MAX:,} bytes")
         if sum(one.file_size for one in packed.infolist()) > BYTES_MAX:
             raise ValueError(f"unpacked it has more than {BYTES_MAX / 1e9:g} GB")
+        if any(one.compress_type not in _JARS_COMPRESSION for one in packed.infolist()):
+            raise ValueError("it is packed in a way that Java does not read")
+        for one in (one for one in packed.infolist() if one.filename.upper() == INDEX):
+            with packed.open(one) as file:
+                sections = file.read(PIECE_BYTES).decode("utf-8", "replace").split("\n\n")
+            # The first line of each is a jar that Java finds its packages in.
+            for entry in (lines[0].strip() for section in sections[1:] if (lines := section.strip().splitlines())):
+                if not _OWN_JAR.fullmatch(unquote(entry)) or ".." in unquote(entry).split("/"):
+                    return entry
         manifests = [one for one in packed.infolist() if one.filename.upper() == MANIFEST]
         if len(manifests) > 1:
             raise ValueError(f"it has {len(manifests):,} manifests")
@@ -148,7 +166,10 @@ def _jars_of(path: Path) -> Iterator[Iterator[_Opened]]:
             with zipfile.ZipFile(path) as packed:
                 yield _named((name, lambda name=name: packed.open(name)) for name in packed.namelist())  # type: ignore[misc]
         else:
-            with gzip.open(path) as unpacked, tarfile.open(fileobj=cast(IO[bytes], _Pieces(unpacked))) as tar:
+            with (
+                gzip.open(path) as unpacked,
+                tarfile.open(mode="r:", fileobj=cast(IO[bytes], _Pieces(unpacked))) as tar,
+            ):
                 yield _named((one.name, lambda one=one: tar.extractfile(one)) for one in tar if one.isreg())  # type: ignore[misc]
     except _UNREADABLE as error:
         raise _no_build(path, f"it cannot be read: {central.says(error)}") from error

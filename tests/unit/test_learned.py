@@ -473,3 +473,34 @@ def test_classes_that_java_cannot_take_are_told_in_one_sentence() -> None:
         == "Error: Could not find or load main class Defaults"
     )
     assert failure_of(" \n") == "it said nothing"
+
+
+@pytest.mark.parametrize(("index", "is_taken"), [
+    ("rocketmq-common-5.5.0.jar\norg/a\n\nlib/other.jar\norg/b\n", True),
+    ("../evil.jar\norg/a\n", False),
+    ("a.jar\norg/a\n\nhttp://192.0.2.1/x.jar\norg/b\n", False), ("file:/tmp/x.jar\norg/a\n", False),
+])  # fmt: skip
+def test_no_index_of_a_jar_has_java_look_elsewhere(tmp_path: Path, index: str, is_taken: bool) -> None:
+    home = _distribution(tmp_path)
+    with zipfile.ZipFile(home / "lib" / "rocketmq-broker-5.5.0-corp1.jar", "w") as packed:
+        packed.writestr("META-INF/INDEX.LIST", f"JarIndex-Version: 1.0\n\n{index}\n")
+    if is_taken:
+        assert take_build(home)
+    else:
+        with pytest.raises(UsageError, match="has Java look for classes at"):
+            take_build(home)
+
+
+def test_a_jar_that_java_reads_by_another_record_is_refused(tmp_path: Path) -> None:
+    home = _distribution(tmp_path)
+    jar = home / "lib" / "rocketmq-broker-5.5.0-corp1.jar"
+    empty = b"PK\5\6" + bytes(18)
+    with zipfile.ZipFile(jar, "w") as packed:
+        packed.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\nClass-Path: file:/tmp/x.jar\n")
+        packed.comment = empty + b"x"
+    with pytest.raises(UsageError, match="its last record does not end with it"):
+        take_build(home)
+    with zipfile.ZipFile(jar, "w") as packed:
+        packed.writestr("a", "b")
+        packed.comment = b"signed by its maker"
+    assert take_build(home)
