@@ -204,8 +204,17 @@ def _pool(broker: BrokerReading) -> Iterator[AuditFinding]:
         yield _warning(
             "pool-off",
             where,
-            f"{POOL} does nothing: this release leaves the pool off on a slave"
-            + (", and with SYNC_FLUSH" if settings.get("flushDiskType") == "SYNC_FLUSH" else ""),
+            f"{POOL} does nothing: "
+            + (
+                "the log of a DLedger group does not use it"
+                if broker.in_group
+                else "this release leaves the pool off on a slave"
+            )
+            + (
+                ", and with SYNC_FLUSH"
+                if settings.get("flushDiskType") == "SYNC_FLUSH" and not broker.has_attributes
+                else ""
+            ),
             "Take appends to be exposed to the page cache, as without the pool.",
         )
     size = _pool_size(settings)

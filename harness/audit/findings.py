@@ -253,7 +253,8 @@ def pool_loses_data(broker: BrokerReading) -> Iterator[AuditFinding]:
 def acknowledges_alone(broker: BrokerReading) -> Iterator[AuditFinding]:
     """5.x waits for inSyncReplicas copies, the master's among them (``CommitLog.handleHA``); 4.x always for one slave's."""
     conf = broker.conf
-    if broker.has_attributes and conf.get("brokerRole") == "SYNC_MASTER" and whole_of(conf, "inSyncReplicas", 1) == 1:
+    is_alone = conf.get("brokerRole") == "SYNC_MASTER" and whole_of(conf, "inSyncReplicas", 1) == 1
+    if broker.has_attributes and is_alone and not broker.in_group:
         yield AuditFinding(
             kind="sync-master-alone",
             severity=Severity.WARNING,

@@ -74,7 +74,7 @@ class BrokerReading:
 
     @property
     def has_pool(self) -> bool:
-        """Whether the transient store pool is on.
+        """Whether the transient store pool is on, and used: DLedgerCommitLog knows none.
 
         It never is with SYNC_FLUSH before 5.0.0, nor on a slave but where a controller may make it master
         (``isTransientStorePoolEnable`` of MessageStoreConfig, and of DefaultMessageStore in newer releases).
@@ -83,7 +83,12 @@ class BrokerReading:
         flushes = conf.get("flushDiskType") == "SYNC_FLUSH" and not self.has_attributes
         is_led = self.has_attributes and conf.get("enableControllerMode") == "true"
         follows = conf.get("brokerRole") == "SLAVE" and not is_led
-        return conf.get("transientStorePoolEnable") == "true" and not flushes and not follows
+        return conf.get("transientStorePoolEnable") == "true" and not flushes and not follows and not self.in_group
+
+    @property
+    def in_group(self) -> bool:
+        """Whether DLedger replicates what it stores, which acknowledges what most of the group have."""
+        return self.conf.get("enableDLegerCommitLog") == "true"
 
     def names(self, kind: TopicType) -> list[str]:
         """The names of its topics of a type."""

@@ -12,6 +12,7 @@ from harness.audit.conf import judge_conf
 from harness.audit.finding import Severity
 from harness.errors import EXIT_USAGE
 from harness.model.broker_conf import conf_of
+from harness.releases.class_file import class_of, texts
 from mqlab.main import main
 
 POOL = {"transientStorePoolEnable": "true"}
@@ -49,6 +50,21 @@ def test_a_synchronous_master_of_5x_that_waits_for_nobody_is_said() -> None:
     assert kinds({"brokerRole": "SYNC_MASTER"}, "5.5.0") == {"sync-master-alone"}
     assert kinds({"brokerRole": "SYNC_MASTER", "inSyncReplicas": "2"}, "5.5.0") == set()
     assert kinds({"brokerRole": "SYNC_MASTER"}, "4.9.7") == set()
+
+
+@pytest.mark.parametrize("release", ["4.9.7", "5.5.0"])
+def test_a_member_of_a_dledger_group_has_no_pool_and_waits_for_its_group(release: str) -> None:
+    given = {**POOL, "enableDLegerCommitLog": "true", "brokerRole": "SYNC_MASTER"}
+    judged = judge_conf(conf_of(given), release)
+    assert not judged.has_pool
+    (off,) = (one for one in judged.findings if one.kind == "pool-off")
+    assert "the log of a DLedger group does not use it" in off.says
+    assert not kinds(given, release) & {"pool-loses-data", "pool-delays-sends", "sync-master-alone"}
+    # Its classes name neither a pool nor another kind of copy.
+    assert not any(
+        "ransientStore" in text
+        for text in texts(class_of(release, "org.apache.rocketmq.store.dledger.DLedgerCommitLog"))
+    )
 
 
 def test_a_slave_of_5x_that_serves_no_reads_is_said() -> None:
