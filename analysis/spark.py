@@ -383,15 +383,21 @@ def _shim(java_home: Path, scratch: Path) -> Path:
     return folder.parent
 
 
+_LEFT_BY_SPARK: Mapping[str, str] = {"SPARK_AUTH_SOCKET_TIMEOUT": "15", "SPARK_BUFFER_SIZE": "65536"}
+"""What PySpark's context sets for PySpark to read later, with what is read where it is not set: a user's own value has to stay."""
+
+
 @contextmanager
 def _environment(values: dict[str, str]) -> Iterator[None]:
-    before = {key: os.environ.get(key) for key in values}
-    os.environ.update(values)
+    """What PySpark reads as its environment, and hands on to the Java that it starts; the process's own stays as it is.
+
+    To set a variable moves the process's table of them, and native code of another thread that reads it meanwhile (Arrow's, say)
+    ends the process with a segmentation fault.
+    """
+    own, ours = os.environ, {**os.environ, **values}
+    os.environ = ours  # type: ignore[assignment]  # noqa: B003
     try:
         yield
     finally:
-        for key, value in before.items():
-            if value is None:
-                os.environ.pop(key, None)
-            else:
-                os.environ[key] = value
+        os.environ = own  # noqa: B003
+        own.update({key: ours[key] for key, usual in _LEFT_BY_SPARK.items() if ours.get(key, usual) != usual})

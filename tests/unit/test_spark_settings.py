@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -9,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 import analysis.spark
-from analysis.spark import SparkPlace, closing_session
+from analysis.spark import SparkPlace, _environment, closing_session
 from analysis.spark_settings import LARGE_BYTES_MIN, LARGE_HERE_BYTES_MIN, partitions
 from harness.errors import EXIT_USAGE, ConfigurationError
 from harness.host.ports import free_port
@@ -184,3 +186,24 @@ def test_a_cluster_without_executors_is_said(monkeypatch: pytest.MonkeyPatch) ->
         analysis.spark._use_cluster(cast(Any, session), SparkPlace(master=URL))
     assert "spark.executor.memory" in raised.value.advice
     assert session.stopped
+
+
+def test_an_environment_for_spark_leaves_the_processs_own_table_alone() -> None:
+    """Native code of other threads reads it at any time, and what is read while it is moved ends the process."""
+    library = ctypes.CDLL(None)
+    library.getenv.restype = ctypes.c_char_p
+    own = os.environ
+    with _environment({"SPARK_LOCAL_IP": "127.0.0.1", "JAVA_HOME": "/of/spark"}):
+        assert dict(os.environ)["SPARK_LOCAL_IP"] == os.getenv("SPARK_LOCAL_IP") == "127.0.0.1"
+        assert library.getenv(b"SPARK_LOCAL_IP") is None
+        assert library.getenv(b"JAVA_HOME") != b"/of/spark"
+        os.environ["SPARK_AUTH_SOCKET_TIMEOUT"], os.environ["SPARK_BUFFER_SIZE"] = "15", "65536"
+    assert os.environ is own
+    assert not {"SPARK_LOCAL_IP", "SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE"} & own.keys()
+
+
+def test_what_a_user_set_of_spark_is_read_after_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPARK_BUFFER_SIZE", raising=False)
+    with _environment({}):
+        os.environ["SPARK_BUFFER_SIZE"] = "131072"
+    assert os.environ.pop("SPARK_BUFFER_SIZE") == "131072"
