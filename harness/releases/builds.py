@@ -39,7 +39,7 @@ LETTERS = 8
 MANIFEST, INDEX = "META-INF/MANIFEST.MF", "META-INF/INDEX.LIST"
 END_BYTES, END_BYTES_MAX = 22, 22 + 65535
 """The record that ends an archive, without and with the longest comment."""
-_JARS_COMPRESSION = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_READ_BY_JAVA = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _WRAPPED = re.compile(rf"(?:{_LINE_END.pattern}) ")
 """In a manifest a line goes on in the next one after a space."""
@@ -105,7 +105,7 @@ def _version(path: Path, names: dict[str, str]) -> str:
 
 
 def _classes_elsewhere(jar: Path) -> str:
-    """The first entry of a jar's Class-Path that leads out of its folder, to a host perhaps: Java follows it unasked.
+    """The first entry of a jar's index or Class-Path that leads out of its folder, to a host perhaps: Java follows it unasked.
 
     Empty where there is none. Raises what _UNREADABLE has where it cannot be told: Java reads some of what Python refuses.
     """
@@ -120,30 +120,39 @@ def _classes_elsewhere(jar: Path) -> str:
             raise ValueError(f"it has a class of more than {CLASS_BYTES_MAX:,} bytes")
         if sum(one.file_size for one in packed.infolist()) > BYTES_MAX:
             raise ValueError(f"unpacked it has more than {BYTES_MAX / 1e9:g} GB")
-        if any(one.compress_type not in _JARS_COMPRESSION for one in packed.infolist()):
+        if any(one.compress_type not in _READ_BY_JAVA for one in packed.infolist()):
             raise ValueError("it is packed in a way that Java does not read")
         for one in (one for one in packed.infolist() if one.filename.upper() == INDEX):
-            with packed.open(one) as file:
-                sections = file.read(PIECE_BYTES).decode("utf-8", "replace").split("\n\n")
-            # The first line of each is a jar that Java finds its packages in.
-            for entry in (lines[0].strip() for section in sections[1:] if (lines := section.strip().splitlines())):
-                if not _OWN_JAR.fullmatch(unquote(entry)) or ".." in unquote(entry).split("/"):
+            # Java takes each line that ends so for a jar in which it finds packages.
+            for entry in _LINE_END.split(_beginning(packed, one)):
+                if entry.endswith(".jar") and _leads_out(entry):
                     return entry
         manifests = [one for one in packed.infolist() if one.filename.upper() == MANIFEST]
         if len(manifests) > 1:
             raise ValueError(f"it has {len(manifests):,} manifests")
         for one in manifests:
-            with packed.open(one) as file:
-                read = file.read(PIECE_BYTES + 1)
-            if len(read) > PIECE_BYTES:
-                raise ValueError(f"a manifest of more than {PIECE_BYTES:,} bytes")
-            for line in _LINE_END.split(_WRAPPED.sub("", read.decode("utf-8", "replace"))):
+            for line in _LINE_END.split(_WRAPPED.sub("", _beginning(packed, one))):
                 key, _, value = line.partition(":")
                 for entry in value.split() if key.casefold() == "class-path" else ():
-                    plain = unquote(entry)
-                    if not _OWN_JAR.fullmatch(plain) or ".." in plain.split("/"):
+                    if _leads_out(entry):
                         return entry
     return ""
+
+
+def _beginning(packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> str:
+    """A jar's manifest or index as text. Raises ValueError where it is longer than either is."""
+    with packed.open(entry) as file:
+        read = file.read(PIECE_BYTES + 1)
+    if len(read) > PIECE_BYTES:
+        noun = "an index" if entry.filename.upper() == INDEX else "a manifest"
+        raise ValueError(f"{noun} of more than {PIECE_BYTES:,} bytes")
+    return read.decode("utf-8", "replace")
+
+
+def _leads_out(entry: str) -> bool:
+    """Whether a jar's relative URL is of no file in or below the folder of the jar."""
+    plain = unquote(entry)
+    return not _OWN_JAR.fullmatch(plain) or ".." in plain.split("/")
 
 
 def _no_build(path: Path, why: str) -> UsageError:
