@@ -291,7 +291,10 @@ def _codes(text: str) -> Iterator[Answer]:
                 *([f"decided by {settings}"] if settings else []),
             ],
             do=[known.do if known else "The words beside the code say what it is about: `mqlab explain 'THE WORDS'`."],
-            sure=["read from the releases' classes; the advice is not measured", *_recorded_of(known)],
+            sure=[
+                "the number is read from the releases' classes; meaning and advice are told, not measured",
+                *_recorded_of(known),
+            ],
             see=[f"mqlab explain {one}  # {_recorded_words(one)}" for one in known.incidents] if known else [],
         )
 

@@ -28,11 +28,9 @@ ANSWER_CODES: Mapping[str, AnswerCode] = {
     ),
     "SYSTEM_BUSY": AnswerCode(
         means="The broker refused the request to protect itself: its store was slow, its pool empty, or its queue "
-        "long. The message "
-        "was not stored.",
+        "long. The message was not stored.",
         do="The word in brackets says which guard it was: `mqlab explain '[TIMEOUT_CLEAN_QUEUE]broker busy'`, and so "
-        "on. Look for slow "
-        "appends in store.log (`mqlab tune --rate YOURS --log store.log`).",
+        "on. Look for slow appends in store.log (`mqlab tune --rate YOURS --log store.log`).",
         settings=(
             "waitTimeMillsInSendQueue",
             "osPageCacheBusyTimeOutMills",
@@ -42,42 +40,40 @@ ANSWER_CODES: Mapping[str, AnswerCode] = {
         incidents=("append-stall", "append-lock-over-1s", "pool-exhausted", "send-queue-full", "busy-broker-of-two"),
     ),
     "REQUEST_CODE_NOT_SUPPORTED": AnswerCode(
-        means="The node does not know this kind of request: it is older than who asks, or of another kind (a proxy, a "
-        "name server).",
+        means="The node does not know this kind of request: it is older than who asks, or of another kind (a proxy, a"
+        " name server).",
         do="Compare the releases of both sides, and see whether the address is that of the node that was meant.",
         incidents=("rolling-upgrade",),
     ),
     "FLUSH_DISK_TIMEOUT": AnswerCode(
         means="The broker has SYNC_FLUSH and stored the message, but the disk did not confirm it in time: it is on "
-        "disk soon, unless "
-        "the machine dies first. As a SendStatus it is no exception, and the message is there.",
+        "disk soon, unless the machine dies first. As a SendStatus it is no exception, and the message is "
+        "there.",
         do="Do not send it anew unless a duplicate does no harm. `iostat -x 1` shows the disk; syncFlushTimeout is "
         "how long it waits.",
         settings=("flushDiskType", "syncFlushTimeout", "retryAnotherBrokerWhenNotStoreOK"),
         incidents=("sync-flush-one-thread", "sync-flush-power-loss"),
     ),
     "SLAVE_NOT_AVAILABLE": AnswerCode(
-        means="The broker is a SYNC_MASTER and stored the message, but has no slave that follows closely enough: none "
-        "is connected, or "
-        "it lags by more than it may. As a SendStatus it is no exception, and the message is on the master alone.",
+        means="The broker is a SYNC_MASTER and stored the message, but has no slave that follows closely enough: none"
+        " is connected, or it lags by more than it may. As a SendStatus it is no exception, and the message is "
+        "on the master alone.",
         do="`mqadmin brokerStatus` and the slave's storeerror.log say whether it follows; until then a loss of the "
-        "master loses these "
-        "messages.",
+        "master loses these messages.",
         settings=("brokerRole", "haSlaveFallbehindMax", "haMaxGapNotInSync", "inSyncReplicas"),
         incidents=("slave-diverged", "sync-master-acknowledges-alone"),
     ),
     "FLUSH_SLAVE_TIMEOUT": AnswerCode(
-        means="The broker is a SYNC_MASTER and stored the message, but its slave did not confirm the copy in time. As "
-        "a SendStatus it is "
-        "no exception, and the message is on the master.",
+        means="The broker is a SYNC_MASTER and stored the message, but its slave did not confirm the copy in time. As"
+        " a SendStatus it is no exception, and the message is on the master.",
         do="Do not send it anew unless a duplicate does no harm. Look at the slave's disk and at the network between "
         "the two.",
         settings=("brokerRole", "slaveTimeout", "syncFlushTimeout", "inSyncReplicas"),
         incidents=("broker-slow", "sync-master-acknowledges-alone"),
     ),
     "MESSAGE_ILLEGAL": AnswerCode(
-        means="The broker took the message for too long, or its topic, properties or delay for what it does not take; "
-        "it was not stored.",
+        means="The broker took the message for too long, or its topic, properties or delay for what it does not take;"
+        " it was not stored.",
         do="Compare the body's size with maxMessageSize of producer and broker; the words beside the code name the "
         "part.",
         settings=("maxMessageSize",),
@@ -85,19 +81,16 @@ ANSWER_CODES: Mapping[str, AnswerCode] = {
     ),
     "SERVICE_NOT_AVAILABLE": AnswerCode(
         means="The broker takes no messages: its store is marked as not writable (a full disk, a file that cannot be "
-        "mapped), it is shut "
-        "down, or it is a slave. The message was not stored.",
+        "mapped), it is shut down, or it is a slave. The message was not stored.",
         do="`df -h` of the store first, then storeerror.log for what marked it.",
         settings=("diskMaxUsedSpaceRatio", "fileReservedTime", "brokerRole"),
         incidents=("store-not-writable", "map-failed", "disk-ratio-counts-differently"),
     ),
     "NO_PERMISSION": AnswerCode(
         means="The broker or the topic does not allow it: writing or reading is switched off, the group may not "
-        "consume, or access "
-        "control refused the account.",
-        do="`mqadmin topicRoute -t TOPIC` shows the perm of each broker (6 is both, 4 reading, 2 writing, 0 neither); "
-        "with access "
-        "control the words beside the code name the account.",
+        "consume, or access control refused the account.",
+        do="`mqadmin topicRoute -t TOPIC` shows the perm of each broker (6 is both, 4 reading, 2 writing, 0 neither);"
+        " with access control the words beside the code name the account.",
         settings=("brokerPermission", "aclEnable"),
         incidents=("requests-not-authorised", "acl-key-without-effect"),
     ),
@@ -121,8 +114,7 @@ ANSWER_CODES: Mapping[str, AnswerCode] = {
     ),
     "PULL_OFFSET_MOVED": AnswerCode(
         means="The offset that was asked for is not in the queue: its files were deleted, or the queue is shorter "
-        "than it was. The client "
-        "goes on from the queue's first or last offset.",
+        "than it was. The client goes on from the queue's first or last offset.",
         do="See in the consumer's log where it went on: what lies between was skipped, or comes again.",
         settings=("fileReservedTime",),
         incidents=("offset-past-the-end", "slave-lacks-messages", "illegal-offset-again"),
@@ -135,8 +127,7 @@ ANSWER_CODES: Mapping[str, AnswerCode] = {
     ),
     "SUBSCRIPTION_NOT_EXIST": AnswerCode(
         means="The broker knows the group, but not that it subscribes to the topic: members that subscribe "
-        "differently overwrite each "
-        "other, or no heartbeat has come yet.",
+        "differently overwrite each other, or no heartbeat has come yet.",
         do="Give each member of the group the same topics and tags, or each its own group.",
         incidents=("subscriptions-that-differ", "restarted-broker-forgets-consumers"),
     ),

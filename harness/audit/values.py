@@ -137,8 +137,7 @@ def role(broker: BrokerReading) -> Iterator[AuditFinding]:
     """``BrokerStartup`` gives masters the id 0 and members of a DLedger group -1; with a controller it leaves ids alone."""
     conf = broker.conf
     number, named = whole_of(conf, "brokerId", 0), conf.get("brokerRole", "ASYNC_MASTER")
-    is_slave = named == "SLAVE"
-    in_group = conf.get("enableDLegerCommitLog") == "true"
+    is_slave, in_group = named == "SLAVE", broker.in_group
     if conf.get("enableControllerMode") == "true":
         return
     if is_slave and number <= 0:
