@@ -20,6 +20,7 @@ OTHERS_MAX = 6
 WATCHED_MAX = 2
 
 LEADS_TO = "-> "
+ADVISED = "  [advised, not measured]"
 _COUNT = re.compile(r"^in (none|all|\d+) (?:of )?(\d+)")
 _NUMBER = re.compile(r"[\d.,]*")
 _SETTING = re.compile(r"(\w+)=(\w+)(?![\w=])")
@@ -81,11 +82,10 @@ def screen(found: Upgrade, ledger: Sequence[Finding], claims: Mapping[str, Claim
 
 
 def _has_cure(point: Point, found: Upgrade) -> bool:
-    """Whether the user's file has a setting that is told to help."""
+    """Whether the user's file has a setting that is measured, on that release or one with the same code, to help."""
     conf = found.settings.conf
-    return conf is not None and any(
-        conf.in_force.get(match[1]) == match[2] for do in point.do if (match := _SETTING.match(do))
-    )
+    settings = [_SETTING.match(do) for do in point.do if not do.endswith(ADVISED)]
+    return conf is not None and any(match and conf.in_force.get(match[1]) == match[2] for match in settings)
 
 
 def _itself(found: Upgrade, claims: Mapping[str, Claim]) -> Iterator[Point]:
@@ -178,7 +178,7 @@ def _with_cures(
         if cure.told and cure.told.do and standing.get((cure.id, release)) == VerdictKind.CONFIRMED
     ]
     if not do and told and told.do and not claims[own].cure_of:
-        do = [f"{told.do}  [advised, not measured]"]
+        do = [f"{told.do}{ADVISED}"]
     return dataclasses.replace(point, do=tuple(do))
 
 

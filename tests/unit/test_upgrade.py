@@ -26,8 +26,8 @@ from analysis.report.upgrade import (
     upgrade,
     words_changed,
 )
-from analysis.report.upgrade_screen import LINES_MAX, screen
-from analysis.report.upgrade_settings import RENAMED, SettingsChanged, settings_changed
+from analysis.report.upgrade_screen import ADVISED, LINES_MAX, Point, _has_cure, screen
+from analysis.report.upgrade_settings import RENAMED, ConfChanged, SettingsChanged, settings_changed
 from analysis.report.upgrade_words import lines, page
 from analysis.verdicts.kinds import judge_part
 from harness.audit.conf import OF_KEYS
@@ -609,3 +609,13 @@ def test_what_is_urgent_in_a_file_is_prepared_first_and_what_it_has_cured_is_lef
     conf.write_text("aclEnable=true\n")
     assert main(words) == EXIT_OK
     assert "-> slaveReadEnable=true" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("do", "is_left_out"), [
+    ("slaveReadEnable=true  [measured on 5.5.0]", True), ("slaveReadEnable=true  [carried over from 5.5.0]", True),
+    (f"slaveReadEnable=true{ADVISED}", False), ("slaveReadEnable=false  [measured on 5.5.0]", False), ("restart it", False),
+])  # fmt: skip
+def test_only_what_is_measured_to_help_takes_a_point_off_the_list(do: str, is_left_out: bool) -> None:
+    conf = ConfChanged(in_force={"slaveReadEnable": "true"})
+    found = upgrade(LEDGER, RULES, SettingsChanged(conf=conf), "4.9.7", "5.5.0")
+    assert _has_cure(Point(weight=Weight.LOSS, says="it", do=(do,)), found) is is_left_out
