@@ -91,7 +91,7 @@ def beside(release: str) -> tuple[str, ...]:
 
 def _donor(claim: Claim, arms: Sequence[Arm], lines: Sequence[Finding], release: str) -> tuple[str, str]:
     """The release that a claim is carried over from, or empty, and why not."""
-    differs = {one: _differs(claim, arms, one, release) for one in beside(release)}
+    differs = {one: other_code(claim, arms, one, release) for one in beside(release)}
     same = [one for one, why in differs.items() if not why]
     if not same:
         return "", "; ".join(f"{one}: {why}" for one, why in differs.items())
@@ -103,10 +103,11 @@ def _donor(claim: Claim, arms: Sequence[Arm], lines: Sequence[Finding], release:
     if not _agree(list(decided.values())):
         return "", f"{' and '.join(decided)} differ in their verdicts"
     # The nearest by its numbers: of the same minor version, then of the same major one.
-    return max(has, key=lambda one: _alike(version_key(one), version_key(release))), ""
+    return max(has, key=lambda one: alike(version_key(one), version_key(release))), ""
 
 
-def _alike(one: Sequence[int], other: Sequence[int]) -> int:
+def alike(one: Sequence[int], other: Sequence[int]) -> int:
+    """In how many leading numbers two versions are the same."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(other))
 
 
@@ -125,7 +126,7 @@ def _agree(decided: Sequence[Mapping[str, VerdictKind]]) -> bool:
     return all(found.setdefault(injection, verdict) is verdict for of in decided for injection, verdict in of.items())
 
 
-def _differs(claim: Claim, arms: Sequence[Arm], measured: str, release: str) -> str:
+def other_code(claim: Claim, arms: Sequence[Arm], measured: str, release: str) -> str:
     """Why a verdict on one release says nothing of another; empty where it does."""
     if measured not in claim.expected:
         return "no code is cited"
@@ -142,12 +143,12 @@ def _differs(claim: Claim, arms: Sequence[Arm], measured: str, release: str) -> 
             asked = {call for call in calls_of(name, measured) if call.startswith(("get", "is"))}
         except ReleaseError as error:
             return str(error)
-        if other := next((key for key in sorted(asked) if _default_differs(key, *settings)), ""):
+        if other := next((key for key in sorted(asked) if _defaultother_code(key, *settings)), ""):
             return f"{name} asks for {other}, whose default is another one"
     return next(_lacks(arms, *settings), "")
 
 
-def _default_differs(getter: str, before: Settings, after: Settings) -> bool:
+def _defaultother_code(getter: str, before: Settings, after: Settings) -> bool:
     stem = getter.removeprefix("get").removeprefix("is")
     key = stem[:1].lower() + stem[1:]
     return any(

@@ -192,6 +192,7 @@ COMMANDS: Sequence[tuple[tuple[str, ...], Callable[[Adder], None]]] = (
     (("audit",), _of("audit")),
     (("load",), _of("judging", "add_load")),
     (("verify",), _of("verify")),
+    (("check",), _of("check")),
     (("reproduce",), _of("reproduce")),
     (("analyze", "report", "spark-packages"), _of("judging", "add_run_commands")),
     (("diagnose",), _of("diagnose")),

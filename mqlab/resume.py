@@ -25,6 +25,7 @@ OF_A_SWEEP = ("sample", "deployments", "goal", "margin")
 WITH_VALUE = (
     *("arm", "release", "injection", "backend", "image", "trials", "seed", "topology", "client_release", "part"),
     *OF_A_SWEEP,
+    "against",
 )
 """Topology and client release are of ``mqlab reproduce``."""
 
@@ -76,7 +77,7 @@ def restore_options(options: argparse.Namespace) -> Resumed:
             advice=f"Start it again: {manifest.command}. Or judge what it recorded: mqlab analyze {run}.",
         )
     made_by = manifest.command.split()[1:2]
-    if made_by not in (["verify"], ["tune"]):
+    if made_by not in (["verify"], ["tune"], ["check"]):
         raise UsageError(
             f"{run} holds a single trial, which cannot be gone on with",
             advice=f"Start it again: {manifest.command}.",
@@ -97,7 +98,7 @@ def restore_options(options: argparse.Namespace) -> Resumed:
         )
     by_name = {scenario.name: scenario for scenario in read_answered(run, names, files)}
     # A sweep judges no claim.
-    judged = [by_name[name] for name in manifest.incidents if name in by_name] if options.verb == "verify" else []
+    judged = [by_name[name] for name in manifest.incidents if name in by_name] if options.verb != "tune" else []
     note = difference(manifest, rules_of(judged))
     if note and not options.anyway:
         raise ConfigurationError(

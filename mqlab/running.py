@@ -177,6 +177,8 @@ def _require_trials(plan: Plan, request: Request) -> None:
 def _print_plan(plan: Plan, request: Request, console: Console) -> None:
     for scenario in request.scenarios:
         trials = [trial for deployment, trial in plan.trials() if deployment.scenario is scenario]
+        if not trials and scenario.name in request.deployments:
+            continue
         cells = {(trial.arm.name, tuple(trial.params.items())) for trial in trials}
         console.print(
             f"{scenario.name}: {counted(len(trials), 'trial')} of {counted(len(cells), 'cell')} on {', '.join(request.releases)}, "

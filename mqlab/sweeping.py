@@ -6,10 +6,6 @@ import argparse
 import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,34 +14,30 @@ from rich.console import Console
 from analysis.verdicts.sides import deployments_needed
 from analysis.verdicts.sweep import UNDECIDED
 from analysis.verdicts.tries import Tries
-from analysis.workers import end_with_the_parent, end_workers, started_quietly
-from harness.errors import EXIT_OK, AnalysisError, ConfigurationError, Interrupted, RunDirectoryError, UsageError
+from harness.errors import EXIT_OK, ConfigurationError, RunDirectoryError, UsageError
 from harness.faults.injections import USUAL_INJECTION
 from harness.host.abilities import Abilities
-from harness.host.facts import own_commit
 from harness.model.cluster import UserSettings
 from harness.model.scenario import Scenario, TrialBudget
 from harness.model.sweep import Sweep
 from harness.plan.request import Request
 from harness.releases.jars import recorded_releases
-from harness.releases.java import Java
 from harness.run.pace import duration, why_slow
 from harness.rundir.manifest import USER_SETTING
 from harness.rundir.reading import RunDirectory, read_run_directory
-from mqlab.judging import spark_place
+from mqlab.analysis_apart import AnalysisApart
 from mqlab.looking import prepare
 from mqlab.on_release import on_releases
 from mqlab.one_trial import params_of
 from mqlab.options import print_json, read_settings
 from mqlab.own_incident import incidents_of
 from mqlab.resume import Resumed, restore_options
-from mqlab.running import Job, carry_out, how_to_go_on, make_ready, plan_of
+from mqlab.running import Job, carry_out, make_ready, plan_of
 from mqlab.sweep import Asked, Swept, check_settings, check_swept, read_swept, sweep_of, without
 from mqlab.verify import injections_asked
 
 if TYPE_CHECKING:
     from analysis.report.sweep import SweepResult
-    from analysis.spark import SparkPlace
 
 DEPLOYMENTS = 13
 """Of each point, at most: enough for two that disagree."""
@@ -83,7 +75,7 @@ def sweep(options: argparse.Namespace, console: Console) -> int:
     user = read_settings(options, releases, console)
     found_sweep, scenario = sweep_of(dataclasses.replace(asked, user=user), swept)
     request = _request(options, scenario, releases, without(user, swept))
-    place = _Analysis(options=options, java=java, scenario=scenario, console=console)
+    place = AnalysisApart(options=options, java=java, scenarios=(scenario,), console=console, command="tune")
     rounds = Rounds(sweep=found_sweep, request=request, most=options.deployments, analyse=place)
     most_s = plan_of(rounds.at_most()).seconds
 
@@ -259,40 +251,6 @@ def _judge(run: Path, rounds: Rounds, options: argparse.Namespace) -> int:
         print("\n".join(lines(result)))
         print(page)
     return EXIT_OK
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Analysis:
-    """Analyses a run in a process of its own: what Spark leaves up would share the cores with the next deployments."""
-
-    options: argparse.Namespace
-    java: Java
-    scenario: Scenario
-    console: Console
-
-    def __call__(self, run: Path) -> None:
-        self.console.print("looking at what there is", highlight=False)
-        code, place = own_commit(), spark_place(self.options, self.java.home)
-        commit, go_on = "" if code.dirty else code.id, how_to_go_on("tune", run)
-        try:
-            with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=end_with_the_parent) as pool:
-                try:
-                    with started_quietly():
-                        analysed = pool.submit(_analysed, run, (self.scenario,), place, commit)
-                    analysed.result()
-                except KeyboardInterrupt:
-                    end_workers()
-                    raise
-        except KeyboardInterrupt as error:
-            raise Interrupted(f"stopped; what was recorded is in {run}", advice=go_on) from error
-        except BrokenProcessPool as error:
-            raise AnalysisError("the analysis was ended; the recorded run is whole", advice=go_on) from error
-
-
-def _analysed(run: Path, scenarios: Sequence[Scenario], place: SparkPlace, commit: str) -> None:
-    from analysis.pipeline import analyze
-
-    analyze(run, scenarios, place, None, commit)
 
 
 def _predicted(run: Path) -> dict[tuple[str, str], float]:

@@ -144,7 +144,7 @@ def deployments_of(scenario: Scenario, request: Request, costs: Costs) -> list[P
     usual = request.trials or request.budget_of(scenario).trials
     total = min(request.budget_of(scenario).deployments, usual)
     found = []
-    for index in range(1, total + 1):
+    for index in sorted({*range(1, total + 1)} & {*request.deployments.get(scenario.name, range(1, total + 1))}):
         arms_of = {
             repetition: {name for name, trials in trials_of.items() if repetition <= trials}
             for repetition in range(index, max(trials_of.values()) + 1, total)

@@ -1,7 +1,7 @@
 """What the user asked for, and which arms of an incident that comes to."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -29,6 +29,8 @@ class Request:
     abilities: Abilities | None = None
     """What the host can; arms that it or the backend cannot run are left out, with a note. None leaves nothing out."""
     backend: str = "local"
+    deployments: Mapping[str, Collection[int]] = field(default_factory=dict)
+    """By incident the numbers of those of its deployments that are asked for, from 1; all of one that is not named."""
     answer_first: bool = False
     """Whether one cluster's trials are to be judged while the others boot."""
 

@@ -117,7 +117,7 @@ def runner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Runner:
     backend = SimpleNamespace(name="local", docker="none", java=find_java(), notes=lambda: ())
     monkeypatch.setattr(mqlab.running, "choose_backend", lambda *_: backend)
     monkeypatch.setattr(mqlab.running, "archive_spark", lambda *_: None)
-    monkeypatch.setattr(mqlab.sweeping, "_Analysis", _analysis)
+    monkeypatch.setattr(mqlab.sweeping, "AnalysisApart", _analysis)
     monkeypatch.setattr(mqlab.sweeping, "prepare", lambda *_: None)
     monkeypatch.setattr("mqlab.resume.own_commit", lambda: Commit(id="a" * 40, dirty=False))
     monkeypatch.setattr("harness.host.facts.own_commit", lambda: Commit(id="a" * 40, dirty=False))
