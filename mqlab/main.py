@@ -193,6 +193,7 @@ COMMANDS: Sequence[tuple[tuple[str, ...], Callable[[Adder], None]]] = (
     (("load",), _of("judging", "add_load")),
     (("verify",), _of("verify")),
     (("check",), _of("check")),
+    (("bisect",), _of("bisect")),
     (("reproduce",), _of("reproduce")),
     (("analyze", "report", "spark-packages"), _of("judging", "add_run_commands")),
     (("diagnose",), _of("diagnose")),

@@ -98,6 +98,16 @@ def require_release(release: str) -> None:
     )
 
 
+def releases_between(before: str, after: str) -> list[str]:
+    """The releases that Maven Central lists between two others, the oldest first, whole or not; without candidates of a release.
+
+    Raises ReleaseError: Central does not answer.
+    """
+    listed = {one for one in _listed(after) if re.fullmatch(r"\d+(\.\d+)+", one)}
+    between = (one for one in listed if version_key(before) < version_key(one) < version_key(after))
+    return sorted(between, key=version_key)
+
+
 def require_proxy(release: str) -> None:
     """That Maven Central has a release's proxy. Raises UsageError: it has none; ReleaseError: it does not answer."""
     if _get("head", PROXY, f"{release}/{PROXY}-{release}.jar", release) is None:

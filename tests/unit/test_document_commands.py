@@ -28,6 +28,7 @@ RUN = {"advise", "explain", "list", "changes", "upgrade", "tune", "diagnose", "d
 NOT_RUN = {
     "analyze": "judges a run directory by Spark; tests/spark does, and on a cluster; nobody has YARN or Kubernetes",
     "audit": "asks a cluster (tests/cluster/test_documents.py runs docs/audit.md); of a file it is run",
+    "bisect": "starts clusters; tests/unit/test_bisect.py chooses the releases",
     "check": "starts clusters; tests/cluster/test_check.py does",
     "clean": "ends what is the lab's on this machine",
     "down": "ends the cluster of `up`",
