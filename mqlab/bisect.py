@@ -20,6 +20,7 @@ from pathlib import Path
 from rich.console import Console
 
 import scenarios
+from analysis.ledger.since import BOTH, RECORDED, Bisected, Boundary, Measured
 from analysis.verdicts.claims import without_lack
 from harness.errors import EXIT_OK, ConfigurationError, LabError, ReleaseError, UsageError
 from harness.faults.injections import USUAL_INJECTION, injections_of
@@ -42,7 +43,7 @@ from mqlab.options import DEFAULT_RUNS, Adder, add_analysis, print_json
 from mqlab.recorded import committed_ledger
 from mqlab.running import Job, carry_out, make_ready, plan_of
 
-BOTH, CLIENT, BROKER = "both", "client", "broker"
+CLIENT, BROKER = "client", "broker"
 
 
 def _claims() -> list[str]:
@@ -73,26 +74,6 @@ def add_command(add: Adder) -> None:
         verb="verify", all=False, quick=False, trials=None, bundle=None, topology=None, of_bundle=False, resume=None,
         anyway=False, trust=False, backend=LOCAL, image=None, broker_conf=None, set=(), injection=(), part=None, register=False,
     )  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measured:
-    """What is known of a claim on a release; ``verdict`` is None where nothing was decided, and ``why`` says so."""
-
-    release: str
-    verdict: VerdictKind | None
-    says: str
-    by: str
-    """``recorded``, or the run's folder."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Boundary:
-    """Two neighbours with unlike verdicts, and of the code that the claim cites what differs between them."""
-
-    before: Measured
-    after: Measured
-    differs: tuple[str, ...]
 
 
 def next_release(order: Sequence[str], known: Mapping[str, VerdictKind | None], code: Mapping[str, str]) -> str | None:
@@ -151,21 +132,24 @@ def bisect(options: argparse.Namespace, console: Console) -> int:
     if options.plan:
         print("\n".join(_planned(order, known, code, work, left_out)))
         return EXIT_OK
-    known = dict(known)
-    while (release := next_release(order, {one: of.verdict for one, of in known.items()}, code)) is not None:
+    known = dict(known) | {one: work.measure(one) for one in order if one not in known and work.is_there(one)}
+    while (release := next_release(order, _verdicts(known), code)) is not None:
         known[release] = work.measure(release)
-        console.print(
-            f"{release}: {known[release].verdict or 'undecided'}: {known[release].says}", markup=False, highlight=False
-        )
-    found = [
-        Boundary(before=known[a], after=known[b], differs=_differing(claim, a, b))
-        for a, b in boundaries(order, {one: of.verdict for one, of in known.items()})
-    ]
+        console.print(f"{release}: {known[release].verdict}: {known[release].says}", markup=False, highlight=False)
+    found = Bisected(
+        claim=claim.id,
+        moves=options.moves,
+        releases=tuple(known[one] for one in order if one in known),
+        boundaries=tuple(
+            Boundary(before=a, after=b, differs=_differing(claim, a, b)) for a, b in boundaries(order, _verdicts(known))
+        ),
+        not_measured=tuple(one for one in order if one not in known),
+        left_out=tuple(left_out.items()),
+    )
     if options.json:
-        print_json({"claim": claim.id, "known": {one: dataclasses.asdict(of) for one, of in known.items()},
-                    "boundaries": [dataclasses.asdict(one) for one in found], "left_out": left_out})  # fmt: skip
+        print_json(dataclasses.asdict(found))
     else:
-        print("\n".join(_told(claim, order, known, code, found, left_out)))
+        print("\n".join(_told(claim, order, found, code)))
     return EXIT_OK
 
 
@@ -208,7 +192,7 @@ def _recorded(scenario: Scenario, claim: Claim, order: Sequence[str]) -> dict[st
     """What the record has decided of it, by the usual injection."""
     others = {*injections_of(scenario)} - {USUAL_INJECTION}
     return {
-        line.release: _measured(line, "recorded")
+        line.release: _measured(line, RECORDED)
         for line in committed_ledger()
         if line.claim == claim.id and line.backend == LOCAL and line.injection not in others
         if line.release in order and line.verdict is not VerdictKind.UNDECIDED
@@ -216,10 +200,11 @@ def _recorded(scenario: Scenario, claim: Claim, order: Sequence[str]) -> dict[st
 
 
 def _measured(finding: Finding, by: str) -> Measured:
-    decided = finding.verdict is not VerdictKind.UNDECIDED
-    return Measured(
-        release=finding.release, verdict=finding.verdict if decided else None, says=without_lack(finding.summary), by=by
-    )
+    return Measured(release=finding.release, verdict=finding.verdict, says=without_lack(finding.summary), by=by)
+
+
+def _verdicts(known: Mapping[str, Measured]) -> dict[str, VerdictKind | None]:
+    return {one: None if of.verdict is VerdictKind.UNDECIDED else of.verdict for one, of in known.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,6 +232,10 @@ class _Work:
             abilities=Abilities.of_this_host(), backend=LOCAL,
         )  # fmt: skip
 
+    def is_there(self, release: str) -> bool:
+        """Whether ``--out`` has its run, analysed."""
+        return self.options.out is not None and (self.options.out / release / "analysis").is_dir()
+
     def measure(self, release: str) -> Measured:
         """Run it, unless its folder is there already."""
         from analysis.report.document import load_findings
@@ -268,7 +257,7 @@ class _Work:
             carry_out(job, options, self.console, _judged_by(analyse))
         finding = next((one for one in load_findings(folder).findings if one.claim == self.claim.id), None)
         if finding is None:
-            return Measured(release=release, verdict=None, says="nothing was measured", by=str(folder))
+            return Measured(release=release, verdict=VerdictKind.UNDECIDED, says="nothing was measured", by=str(folder))
         return dataclasses.replace(_measured(finding, str(folder)), release=release)
 
     def _folder(self, release: str) -> Path:
@@ -303,38 +292,36 @@ def _planned(
         of = known.get(release)
         told.append(f"  {release:10} code {groups[code[release]]}  {f'{of.verdict}, recorded' if of else 'not known'}")
     told += [f"  {release:10} left out: {why}" for release, why in left_out.items()]
-    first = next_release(order, {one: of.verdict for one, of in known.items()}, code)
+    first = next_release(order, _verdicts(known), code)
     if first is None:
         return [*told, "nothing is left to measure"]
     seconds = plan_of(work.request(first)).seconds
     return [*told, f"first {first}; each release takes about {duration(seconds)} on an idle machine"]
 
 
-def _told(
-    claim: Claim, order: Sequence[str], known: Mapping[str, Measured], code: Mapping[str, str], found: Sequence[Boundary],
-    left_out: Mapping[str, str],
-) -> list[str]:  # fmt: skip
+def _told(claim: Claim, order: Sequence[str], found: Bisected, code: Mapping[str, str]) -> list[str]:
+    known = {one.release: one for one in found.releases}
     told = [f"{claim.id}: {claim.says}"]
     for at, release in enumerate(order):
         if of := known.get(release):
-            told.append(f"  {release:10} {of.verdict or 'undecided':10} {of.by}")
+            told.append(f"  {release:10} {of.verdict:10} {of.by}")
         else:
             same = [one for one in (order[at - 1], order[at + 1]) if code[one] == code[release]]
             told.append(
                 f"  {release:10} not measured; its cited code is that of {' and '.join(same) or 'no neighbour'}"
             )
-    told += [f"  {release:10} left out: {why}" for release, why in left_out.items()]
-    for one in found:
-        between = order[order.index(one.before.release) + 1 : order.index(one.after.release)]
+    told += [f"  {release:10} left out: {why}" for release, why in found.left_out]
+    for one in found.boundaries:
+        between = order[order.index(one.before) + 1 : order.index(one.after)]
         told += [
-            f"since {one.after.release}: changed from {one.before.release} to it"
+            f"since {one.after}: changed from {one.before} to it"
             + (f" (between them nothing was decided: {', '.join(between)})" if between else ""),
-            f"  {one.before.release}: {one.before.verdict}: {one.before.says}",
-            f"  {one.after.release}: {one.after.verdict}: {one.after.says}",
+            f"  {one.before}: {known[one.before].verdict}: {known[one.before].says}",
+            f"  {one.after}: {known[one.after].verdict}: {known[one.after].says}",
             f"  cited code that differs: {', '.join(one.differs) or 'none; what is not cited must have changed'}",
         ]
-    if not found:
-        if not any(of.verdict for of in known.values()):
+    if not found.boundaries:
+        if all(of.verdict is VerdictKind.UNDECIDED for of in known.values()):
             raise ConfigurationError(f"{claim.id}: no release was decided", advice="The runs' pages say why.")
         told.append("no boundary: the verdict is the same wherever it was decided")
     return told

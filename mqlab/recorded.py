@@ -7,6 +7,7 @@ from pathlib import Path
 import scenarios
 from analysis.ledger.lines import LEDGER, load_lines
 from analysis.ledger.runs import CountedTrial
+from analysis.ledger.since import SINCE, Bisected, load_since
 from harness.model.experiment import experiment_hash
 from harness.model.findings import Finding
 from harness.model.verdicts import VerdictKind
@@ -20,6 +21,11 @@ def committed_ledger() -> list[Finding]:
     """Every line. Raises LedgerError."""
     path = Path(scenarios.__file__).with_name(LEDGER)
     return [*_read(path, path.stat().st_mtime_ns if path.exists() else 0)]
+
+
+def committed_since() -> Sequence[Bisected]:
+    """What bisections have found. Raises LedgerError."""
+    return load_since(Path(scenarios.__file__).with_name(SINCE))
 
 
 @lru_cache(maxsize=1)

@@ -30,6 +30,7 @@ from mqlab.audit_conf import named_conf
 from mqlab.carried import carried, ledger_on
 from mqlab.kinds import FILE, NEW_FILE, RELEASE
 from mqlab.options import Adder, print_json, write_new
+from mqlab.recorded import committed_since
 from scenarios import rolling_upgrade
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def upgrade(options: argparse.Namespace, console: Console) -> int:
     first = [scenarios.incident(name) for name in list(found.undecided)[: report.OPEN_NAMED_MAX]]
     chosen = [one for one in first if isinstance(one, Scenario)]
     found = dataclasses.replace(found, open=_measuring(chosen, tuple(dict.fromkeys((options.before, options.after)))))
-    shown = screen(found, ledger, claims)
+    shown = screen(found, ledger, claims, committed_since())
     if options.page:
         write_new(options.page, page(found, shown, str(options.broker_conf or "")))
     if options.json:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from analysis.ledger.since import Bisected, since
 from analysis.report.upgrade import BETTER, CHANCE, OPEN_NAMED_MAX, SIGN, WORSE, Change, Upgrade
 from analysis.verdicts.order import natural_key
 from harness.model.findings import Finding
@@ -51,8 +52,13 @@ class Screen:
     """What happens while the nodes are upgraded, the worst first, and what the record has not settled of it last."""
 
 
-def screen(found: Upgrade, ledger: Sequence[Finding], claims: Mapping[str, Claim]) -> Screen:
-    """Sort what differs by what it is to whoever upgrades. A part that no claim tells in these words is in ``differ``."""
+def screen(
+    found: Upgrade, ledger: Sequence[Finding], claims: Mapping[str, Claim], bisected: Sequence[Bisected] = ()
+) -> Screen:
+    """Sort what differs by what it is to whoever upgrades. A part that no claim tells in these words is in ``differ``.
+
+    ``bisected`` tell since which release a verdict is another one.
+    """
     on_defaults = [line for line in ledger if line.backend == "local" and line.injection != FREEZE]
     standing = {(line.claim, line.release): line.status for line in on_defaults}
     origins = {(line.claim, line.release): line.provenance for line in on_defaults}
@@ -62,7 +68,8 @@ def screen(found: Upgrade, ledger: Sequence[Finding], claims: Mapping[str, Claim
             by_claim.setdefault(change.claim, []).append(change)
     prepare, alarms, watch, gain, differ = (list[Point]() for _ in range(5))
     for claim, changes in by_claim.items():
-        for point, sort in _points(claims[claim], changes, found, standing):
+        for unaged, sort in _points(claims[claim], changes, found, standing):
+            point = _with_age(unaged, since(bisected, claim, *sorted((found.before, found.after), key=natural_key)))
             cured = _with_cures(point, claims, found.after, standing, origins) if sort is WORSE else point
             if point.weight is Weight.ALARMS:
                 alarms.append(cured)
@@ -79,6 +86,11 @@ def screen(found: Upgrade, ledger: Sequence[Finding], claims: Mapping[str, Claim
     return Screen(**{name: tuple(sorted(points, key=lambda one: list(Weight).index(one.weight))) for name, points in (
         ("prepare", prepare), ("alarms", alarms), ("watch", watch), ("gain", gain), ("differ", differ), ("itself", itself),
     )})  # fmt: skip
+
+
+def _with_age(point: Point, release: str) -> Point:
+    figures = "; ".join(filter(None, (point.figures, f"since {release}" if release else "")))
+    return dataclasses.replace(point, figures=figures)
 
 
 def _has_cure(point: Point, found: Upgrade) -> bool:
