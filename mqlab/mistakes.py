@@ -17,6 +17,7 @@ from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.timed_faults import CELL, node_names, nodes_of
 from harness.releases.jars import recorded_releases
 from harness.releases.settings import settings_of
+from mqlab.field_types import wrong_fields
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 ARM = re.compile(r"(baseline|incident|fix|better)(-[a-z0-9-]{1,40})?")
@@ -35,7 +36,7 @@ class Mistake:
 
 def mistakes(scenario: Scenario) -> Iterator[Mistake]:
     """All that is found; what lacks its kind hides the rest."""
-    wrong = [*_kinds(scenario)]
+    wrong = [*_kinds(scenario)] or [*_fields(scenario)]
     yield from wrong
     if wrong:
         return
@@ -71,6 +72,11 @@ def _kinds(scenario: Scenario) -> Iterator[Mistake]:
             if not isinstance(arm.load, LoadValue) or arm.load.kind is LoadValue:
                 yield _no_kind("load", arm.load, "a load such as OpenLoopSends()")
             yield from _several("cells", arm.cells, Mapping, 1)
+
+
+def _fields(scenario: Scenario) -> Iterator[Mistake]:
+    for one in wrong_fields(scenario):
+        yield Mistake(says=f"{one.name} of {one.of} {one.says}", near=one.name, within=one.of)
 
 
 def _several(name: str, value: object, kind: type, least: int) -> Iterator[Mistake]:

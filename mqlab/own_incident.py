@@ -134,13 +134,13 @@ def read_incident(path: Path, content: bytes | None = None) -> Scenario:
         raise UsageError(f"{path}: {name_of(path)} is an incident of the lab", advice="Rename the file.")
     file = _File(path, content)
     scenario = file.run()
+    for one in mistakes(scenario):
+        raise file.mistake(file.line_near(one.near, one.within), one.says, one.advice)
     if scenario.name != name_of(path):
         raise file.mistake(
             file.line_near(scenario.name), f"the incident is called {scenario.name} and its file {path.name}",
             f"Call it {name_of(path)}.",
         )  # fmt: skip
-    for one in mistakes(scenario):
-        raise file.mistake(file.line_near(one.near, one.within), one.says, one.advice)
     for lab in scenarios.ALL:
         for claim in {claim.id for claim in lab.claims} & {claim.id for claim in scenario.claims}:
             raise file.mistake(

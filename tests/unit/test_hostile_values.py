@@ -59,7 +59,7 @@ def _places(parser: argparse.ArgumentParser, command: tuple[str, ...] = ()) -> I
 def _good(action: argparse.Action) -> tuple[str, ...]:
     """A value that a required option or positional takes."""
     values = {"namesrv": "127.0.0.1:9876", "rate": "1000", "run": "folder", "logs": "file", "before": "4.6.0"}
-    values |= {"incidents": "append-stall", "archive": "new.zip"}
+    values |= {"incidents": "append-stall", "archive": "new.zip", "claim": "BUSY-10"}
     value = values.get(action.dest) or next(iter(action.choices or ("5.3.3",)))
     return (f"{action.option_strings[0]}={value}",) if action.option_strings else (value,)
 
@@ -106,6 +106,7 @@ def _nothing_starts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         # A quick run's Spark starts, and a release's jars are fetched, before its settings can be known.
         patch.setattr("mqlab.verify.place_of_analyst", lambda *_: None)
         patch.setattr("mqlab.verify.analyst_at", contextlib.nullcontext)
+        patch.setattr("mqlab.bisect.releases_between", lambda *_: [])
         patch.setattr("mqlab.looking.ensure_jars", lambda *_, **__: ())
         patch.setattr("mqlab.looking.compiled_classes", lambda *_, **__: None)
         patch.setattr("harness.releases.user_settings.system_properties", lambda _: frozenset())
@@ -214,6 +215,7 @@ MANY_KINDS = (
     "spark.executor.memory=1g",
     "killed",
     "rejected_count",
+    "30",
 )
 
 

@@ -231,6 +231,26 @@ PLANTED = {
         "the incident is called yours"),
     "no incident": ("SCENARIO = ", "INCIDENT = ", None, "the file states no SCENARIO"),
     "a comma too many": ("five deployments\n)", "five deployments\n),", "SCENARIO =", "SCENARIO is a tuple"),
+    "trials that are no number": (
+        "trials=5", 'trials="5"', "budget=", "trials of TrialBudget is '5' and has to be a whole number"),
+    "trials that are not finite": (
+        "trials=5", "trials=float('nan')", "budget=", "trials of TrialBudget holds nan, which is no number"),
+    "more trials than anybody has time for": (
+        "trials=5", "trials=10**9", "budget=", "trials of TrialBudget is 1e+09 and has to"),
+    "trials that are a truth": (
+        "trials=5", "trials=True", "budget=", "trials of TrialBudget is True and has to be a number"),
+    "a phase without an end": (
+        "steady_s=0.5", 'steady_s=float("inf")', "phases=", "steady_s of Phases holds inf, which is no number"),
+    "a phase before it begins": (
+        "steady_s=0.5", "steady_s=-1.0", "phases=", "steady_s of Phases is -1 and has to be a time"),
+    "a topology by its name": (
+        'topology=Topology(name="single")', 'topology="x"', "topology=", "topology of Scenario is 'x' and has to be a Topology"),
+    "measures that are a number": (
+        "    budget=Trial", "    extra_measures=5,\n    budget=Trial", None, "extra_measures of Scenario is '5' and has to be"),
+    "a title that answers": (
+        "SCENARIO = Scenario(", "class Odd(str):\n    def __str__(self):\n        raise SystemExit(3)\n"
+        "    __eq__ = __repr__ = __str__\n"
+        "    __hash__ = str.__hash__\n\nSCENARIO = Scenario(\n    summary=Odd('x'),", None, "summary of Scenario holds a Odd"),
     "an error": (
         "LOAD = OpenLoopSends()", "LOAD = OpenLoopSends(); 1 / 0", "LOAD = Open",
         "ZeroDivisionError: division by zero"),
