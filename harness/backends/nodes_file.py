@@ -27,6 +27,7 @@ ADDRESS, PID, PID_FILE, START = "address", "pid", "pid-file", "start"
 MEANS = (PID, PID_FILE, "container", "container-label")
 KEYS = (ADDRESS, *MEANS, START)
 BYTES_MAX = 1_000_000
+NODES_MAX = 256
 PID_MAX = 2**22
 """``PID_MAX_LIMIT`` of Linux."""
 LOOPBACK = ipaddress.ip_network("127.0.0.0/8")
@@ -96,6 +97,10 @@ def read_nodes_file(path: Path) -> tuple[NamedNode, ...]:
     if not tables:
         raise ConfigurationError(
             f"{path}:1: no node is named", advice="A table a node, such as [broker-a] with address and pid-file."
+        )
+    if len(tables) > NODES_MAX:
+        raise ConfigurationError(
+            f"{path} names {len(tables):,} nodes", advice=f"Name those that a fault is done to, {NODES_MAX} at most."
         )
     return tuple(_Table(path, text, name, value).node() for name, value in tables.items())
 

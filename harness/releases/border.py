@@ -50,6 +50,7 @@ def _is_off(value: str) -> bool:
     return value in SWITCHES_OFF
 
 
+_FIGURE = re.compile(r"(?i:true|false)?|-?\d{1,18}(\.\d{1,6})?")
 _WORD = re.compile(r"[A-Za-z0-9_%|-]{1,200}", re.ASCII)
 _BETWEEN = re.compile(r"[;, ]+")
 _CLASSES = re.compile(r"org\.apache\.rocketmq(\.[A-Za-z]\w*)+(,org\.apache\.rocketmq(\.[A-Za-z]\w*)+)*", re.ASCII)
@@ -221,6 +222,11 @@ _SECRET = re.compile(
     r"|(auth|access|security|session|api|bearer)[._-]?token",
     re.IGNORECASE,
 )
+_SECRET_WORDS = frozenset(
+    {"token", "tokens", "sk", "ak", "bearer", "dsn", "jwt", "cookie", "authorization", "signature", "sas", "pat", "otp"}
+)
+"""Words of a key, between dots, dashes or capitals, whose value is a secret unless it is a number or a truth."""
+_KEY_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _SETTING = re.compile(r"\A((?:--[a-z-]+=)?([A-Za-z][\w.-]*)=)(.*)", re.DOTALL)
 _SECRET_VALUE = re.compile(rf":[^@]*@|-----BEGIN |({_SECRET.pattern})[\w.-]*[\"']?\s*[:=]", re.IGNORECASE)
 
@@ -340,8 +346,13 @@ def masked(key: str, value: str) -> str:
 
     Settings of the user pass here where they are read, so that no run, page or bundle has ever seen one.
     """
-    is_secret = value not in ("", "true", "false") and (_SECRET.search(key) or _SECRET_VALUE.search(value))
+    is_secret = value not in ("", "true", "false") and bool(_SECRET.search(key) or _SECRET_VALUE.search(value))
+    is_secret = is_secret or (not _FIGURE.fullmatch(value) and _names_a_secret(key))
     return HIDDEN if is_secret else value
+
+
+def _names_a_secret(key: str) -> bool:
+    return bool(_SECRET_WORDS & {word.lower() for word in _KEY_WORD.findall(key)})
 
 
 def masked_words(words: Iterable[str]) -> list[str]:

@@ -19,6 +19,9 @@ BYTES_MAX = 1 << 20
 KEYS_MAX = 1_000
 """Twice what the newest broker knows. For each that none knows the nearest is looked for, in milliseconds."""
 
+CONTINUED_MAX = 1_000
+"""Lines that go on in the next one, one after another; to read them takes the square of their number."""
+
 BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _BEHIND = re.compile(r"(?:^|\s)(#|//).*", re.DOTALL)
@@ -90,7 +93,24 @@ def _read(path: Path) -> bytes:
         raise ConfigurationError(f"{path} cannot be read: {error}", advice="Give a Java properties file.") from error
     if len(data) > BYTES_MAX:
         raise ConfigurationError(f"{path} is longer than any broker.conf", advice="Give a Java properties file.")
+    if line := _endless(data):
+        raise ConfigurationError(
+            f"{path}:{line}: more than {CONTINUED_MAX:,} lines go on in the next one",
+            advice="Give the file that brokers are started with.",
+        )
     return data
+
+
+def _endless(data: bytes) -> int:
+    """The line from which on too many go on in the next one; 0 where none does."""
+    begins = run = 0
+    for number, line in enumerate(re.split(rb"\r\n|\r|\n", data), start=1):
+        goes_on = (len(line) - len(line.rstrip(b"\\"))) % 2 == 1
+        begins = number if goes_on and not run else begins
+        run = run + 1 if goes_on else 0
+        if run > CONTINUED_MAX:
+            return begins
+    return 0
 
 
 def _pairs(data: bytes, path: Path) -> Iterator[tuple[int, str, str]]:

@@ -77,6 +77,13 @@ def test_a_value_that_python_cannot_hold_is_a_sentence(tmp_path: Path, value: st
         _read(tmp_path, f"[broker-a]\npid = {value}\n")
 
 
+def test_more_nodes_than_a_cluster_has_are_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.toml"
+    path.write_text("".join(f'[n{at}]\naddress = "127.0.0.1:{10_000 + at}"\npid = 2\n' for at in range(15_000)))
+    with pytest.raises(ConfigurationError, match=r"names 15,000 nodes"):
+        read_nodes_file(path)
+
+
 def test_a_file_that_is_no_text_is_none(tmp_path: Path) -> None:
     (tmp_path / "nodes.toml").write_bytes(b"\xff\xfe[broker-a]")
     with pytest.raises(ConfigurationError, match="is not UTF-8"):

@@ -107,6 +107,15 @@ def test_what_no_broker_starts_with_is_refused(tmp_path: Path, data: bytes, says
         conf(tmp_path, data)
 
 
+def test_lines_that_go_on_without_an_end_are_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "broker.conf"
+    path.write_bytes(b"a=1\nb=1" + b"\\\n x" * 100_000 + b"\n")
+    with pytest.raises(ConfigurationError, match=r"broker\.conf:2: more than 1,000 lines go on in the next one"):
+        read_conf(path)
+    path.write_bytes(b"a=1\nb=1" + b"\\\n x" * 900 + b"\nc=" + b"\\\\\n" * 1 + b"d=2\n")
+    assert read_conf(path).settings["d"] == "2"
+
+
 def test_a_file_that_is_not_there_and_a_folder_are_errors_of_configuration(tmp_path: Path) -> None:
     for path in (tmp_path / "none.conf", tmp_path):
         with pytest.raises(ConfigurationError, match="cannot be read"):

@@ -81,11 +81,37 @@ def test_what_is_no_secret_is_passed_on() -> None:
         ("messageDelayLevel", "1s 5s 10s"), ("namesrvAddr", "10.0.0.1:9876;10.0.0.2:9876"),
     ):  # fmt: skip
         assert masked(key, value) == value
+    for key, value in (
+        ("authorizationEnabled", "true"), ("statefulAuthorizationCacheMaxNum", "10000"), ("tokenBucketRate", "12.5"),
+        ("maskedAkCount", "3"), ("diskRatio", "75"), ("task", "a"), ("skip", "b"), ("breakage", "c"),
+    ):  # fmt: skip
+        assert masked(key, value) == value
     words = ["load", "--fault", "pause-node:broker-a,for=7s@2s", "--set=broker.flushDiskType=SYNC_FLUSH", "a:b@c"]
     assert masked_words(words) == words
     assert masked_words(["--set=client.my.password=x", "spark.hadoop.fs.s3a.secret.key=y", "--web"]) == [
         f"--set=client.my.password={HIDDEN}", f"spark.hadoop.fs.s3a.secret.key={HIDDEN}", "--web",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "token",
+        "my.token",
+        "aliyun-sk",
+        "sk",
+        "AK",
+        "ossAk",
+        "db_dsn",
+        "bearer",
+        "sessionCookie",
+        "webhook.signature",
+        "JWT",
+    ],
+)
+def test_keys_that_are_short_for_a_secret_are_masked(key: str) -> None:
+    assert masked(key, PLANTED) == HIDDEN
+    assert masked_words([f"--set=client.{key}={PLANTED}"]) == [f"--set=client.{key}={HIDDEN}"]
 
 
 # --- a whole run ----------------------------------------------------------------------------------------------------------
