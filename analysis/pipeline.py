@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,17 +19,15 @@ from analysis.evidence.trials import TrialFacts, trial_facts, trials_frame
 from analysis.evidence.trusted import trusted_elsewhere, trusted_run
 from analysis.hadoop import bring, clear
 from analysis.ledger.counted import counted_trials
-from analysis.ledger.runs import FINDINGS, recorded_run, write_lines
+from analysis.ledger.runs import recorded_run
 from analysis.logs import gc
-from analysis.logs.lines import FileCount
 from analysis.logs.tables import load_logs
 from analysis.observe import Observed, observe
-from analysis.report import collect
-from analysis.report.cells import Json
-from analysis.report.collect import REPORT_SCHEMA
-from analysis.report.document import PAGE_DATA, Table
+from analysis.report.collect import distributions_of, keep_analysis
+from analysis.report.document import ReportData, Series
 from analysis.report.locust import locust_tables
 from analysis.report.losses import LOST_FILE, loss_tables, write_messages
+from analysis.report.series import series_of_run
 from analysis.spark import SparkPlace, closing_session, compile_from
 from analysis.spark_settings import COMPILED_BYTES_MIN, READING_COMPILED_BYTES_MIN
 from analysis.stall_model import model
@@ -42,7 +39,6 @@ from analysis.verdicts.judge import findings
 from analysis.verdicts.losses import LostStep, by_step
 from analysis.verdicts.of_run import tries_of_run
 from analysis.verdicts.unjudged import UnjudgedClaims, findings_of
-from harness.model.findings import Finding
 from harness.model.measures import MEASURES
 from harness.model.scenario import Scenario
 from harness.rundir.reading import RunDirectory
@@ -59,8 +55,8 @@ def analyze(
     progress: Progress | None = None,
     commit: str = "",
     unjudged: Sequence[UnjudgedClaims] = (),
-) -> list[Finding]:
-    """Analyse ``run_dir`` and return a finding for each claim of its incidents in each of its releases.
+) -> ReportData:
+    """Analyse ``run_dir`` and return all that its report shows: a finding for each claim of its incidents in each of its releases.
 
     ``scenarios`` are those that the verdicts are made by; the ones that the run is not about are left out. ``progress``
     is told each step in words; ``commit`` is the code's, empty where it is no commit's. ``unjudged`` claims are undecided.
@@ -85,7 +81,7 @@ def analyze_in(
     commit: str = "",
     reading: Reading | None = None,
     unjudged: Sequence[UnjudgedClaims] = (),
-) -> list[Finding]:
+) -> ReportData:
     """As :func:`analyze`, in a session that the caller has and keeps; ``reading`` is under way in a folder of its own making."""
     say = progress or _silent
     folder = run.path / ANALYSIS_FOLDER
@@ -135,11 +131,16 @@ def analyze_in(
         series = writing.result()
     spark.catalog.clearCache()
     counted, missing = locust_tables(run, facts), loss_tables(run.trials, lost)
-    tables = {name: [*missing.get(name, ()), *counted.get(name, ())] for name in run.manifest.incidents}
     counting = counted_trials(facts, judged, evidence.tries, lost)
-    write_lines(run.path / FINDINGS, recorded_run(run.manifest, counting, observed.failed, found, commit))
-    _write_page(folder, run, known, observed, series, logs.counts, tables)
-    return found
+    return keep_analysis(
+        run,
+        recorded_run(run.manifest, counting, observed.failed, found, commit),
+        known,
+        series=series,
+        tables={name: (*missing.get(name, ()), *counted.get(name, ())) for name in run.manifest.incidents},
+        counts=logs.counts,
+        distributions=distributions_of(observed.observations, known),
+    )
 
 
 def _lost_messages(
@@ -170,39 +171,14 @@ def _write_tables(
     trials: DataFrame,
     facts: Sequence[TrialFacts],
     judged: Sequence[TrialValidity],
-) -> Json:
+) -> tuple[Series, ...]:
     """Keep the observations, and return the series that the report draws."""
     rows = [(*row, checker) for checker, found in observed.rows.items() for row in found]
     columns = {**arrow_columns(OBSERVATIONS), "checker": pa.string()}
     values = zip(*rows, strict=True) if rows else ((),) * len(columns)
     table = pa.table([pa.array(of, kind) for of, kind in zip(values, columns.values(), strict=True)], list(columns))
     write_table(folder / "observations.parquet", table)
-    return collect.series_json(records, trials, facts, judged)
-
-
-def _write_page(
-    folder: Path,
-    run: RunDirectory,
-    scenarios: Sequence[Scenario],
-    observed: Observed,
-    series: Json,
-    counts: Sequence[FileCount],
-    tables: Mapping[str, Sequence[Table]],
-) -> None:
-    manifest = dataclasses.replace(run.manifest, notes=(*run.reservations(), *run.manifest.notes))
-    collect.write_json(
-        folder / PAGE_DATA.name,
-        {
-            "schema": REPORT_SCHEMA,
-            "manifest": dataclasses.asdict(manifest),
-            "claims": collect.claims_json(scenarios),
-            "incidents": collect.incidents_json(scenarios),
-            "series": series,
-            "distributions": collect.distributions_json(observed.observations, scenarios),
-            "logs": collect.logs_json(counts),
-            "tables": {incident: [dataclasses.asdict(one) for one in some] for incident, some in tables.items()},
-        },
-    )
+    return series_of_run(records, trials, facts, judged)
 
 
 def _silent(_: str) -> None:

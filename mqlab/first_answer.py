@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import scenarios
 from analysis.analyst import Analyst, Progress
 from analysis.ledger import agreement
-from harness.model.findings import Finding
 from harness.run.display import duration
 from harness.rundir.manifest import read_manifest
 from harness.rundir.part import part_of_run
@@ -26,6 +25,7 @@ from mqlab.on_release import on_releases
 from mqlab.recorded import committed_ledger
 
 if TYPE_CHECKING:
+    from analysis.report.document import ReportData
     from analysis.spark import Session
 
 ANSWER_S_MAX = 90.0
@@ -41,12 +41,12 @@ def answer(spark: Session, _: Progress, run: Path, deployment: str) -> str:
         part_of_run(run, deployment, part)
         manifest = read_manifest(part)
         chosen = on_releases([scenarios.find(name) for name in manifest.incidents], manifest.releases)
-        found = analyze_in(spark, trusted_run(part), chosen)
+        found = analyze_in(spark, trusted_run(part), chosen).findings
     told = agreement.agreements(agreement.tried(found), committed_ledger())
     return agreement.first_words(" and ".join(manifest.incidents), " and ".join(manifest.releases), told)
 
 
-def findings_of(spark: Session, progress: Progress, run: Path, incidents: Sequence[str], commit: str) -> list[Finding]:
+def report_of(spark: Session, progress: Progress, run: Path, incidents: Sequence[str], commit: str) -> ReportData:
     """The analysis of a whole run of the lab's own incidents. Raises RunDirectoryError."""
     from analysis.evidence.trusted import trusted_run
     from analysis.pipeline import analyze_in

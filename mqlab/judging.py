@@ -30,7 +30,6 @@ from harness.errors import (
     UsageError,
 )
 from harness.host.facts import own_commit
-from harness.model.findings import Finding
 from harness.model.scenario import Scenario
 from harness.releases.cache import cache_folder
 from harness.releases.java import Java, find_java
@@ -49,6 +48,7 @@ from scenarios.own_load import OWN_LOAD
 
 if TYPE_CHECKING:
     from analysis.analyst import Analyst
+    from analysis.report.document import ReportData
     from analysis.spark import SparkPlace
 
 
@@ -160,7 +160,7 @@ def analyse(
     console: Console,
     analyst: Analyst | None = None,
     unjudged: Sequence[UnjudgedClaims] = (),
-) -> list[Finding]:
+) -> ReportData:
     """Analyse a run, in the analyst's process where there is one that can, and write its reports."""
     # Spark is loaded only now: a run must not carry its memory, and `mqlab list` must not wait for it.
     from analysis.pipeline import analyze
@@ -172,11 +172,11 @@ def analyse(
     code, place = own_commit(), spark_place(options, java.home)
     commit = "" if code.dirty else code.id
     with _timed(console):
-        findings = _asked(analyst, path, chosen, place, progress, commit) if analyst is not None else None
-        if findings is None:
-            findings = analyze(path, chosen, place, progress, commit, unjudged)
-    write_reports(path, committed_ledger())
-    return findings
+        data = _asked(analyst, path, chosen, place, progress, commit) if analyst is not None else None
+        if data is None:
+            data = analyze(path, chosen, place, progress, commit, unjudged)
+    write_reports(path, committed_ledger(), data)
+    return data
 
 
 @contextmanager
@@ -194,14 +194,14 @@ def _asked(
     place: SparkPlace,
     progress: Callable[[str], None],
     commit: str,
-) -> list[Finding] | None:
-    """The analyst's findings; None where it cannot, or could not."""
-    from mqlab.first_answer import findings_of
+) -> ReportData | None:
+    """What the analyst found; None where it cannot, or could not."""
+    from mqlab.first_answer import report_of
 
     if not analyst.can(place.for_evidence(path)):
         return None
     try:
-        found: list[Finding] = analyst.ask(findings_of, path, [one.name for one in chosen], commit, progress=progress)
+        found: ReportData = analyst.ask(report_of, path, [one.name for one in chosen], commit, progress=progress)
     except AnalysisError:
         return None
     return found
@@ -218,17 +218,15 @@ def judge(
 ) -> int:
     """Analyse a run, write its reports and print its findings; returns the exit code."""
     from analysis.ledger import agreement
-    from analysis.report.document import load_report_data
     from analysis.report.facts import evidence_told
     from analysis.report.terminal import summary_lines, summary_table, trials_told
     from analysis.report.write import exit_code
 
-    findings = analyse(path, chosen, options, java, console, analyst, unjudged)
-    is_quick = read_manifest(path).budget == "quick"
+    data = analyse(path, chosen, options, java, console, analyst, unjudged)
+    findings, is_quick = data.findings, data.manifest.budget == "quick"
     tried = agreement.tried(findings) if is_quick else findings
     shown = agreement.beside_record(tried, committed_ledger()) if is_quick else tried
-    document = load_report_data(path)
-    told = [f"{words}\n" for words in evidence_told(document.manifest.notes, document.manifest.command)]
+    told = [f"{words}\n" for words in evidence_told(data.manifest.notes, data.manifest.command)]
     print("".join(told), end="", file=sys.stderr if options.json else sys.stdout)
     if options.json:
         print_json([dataclasses.asdict(finding) for finding in findings])
@@ -237,7 +235,7 @@ def judge(
     else:
         print("\n".join(summary_lines(shown)))
     if not options.json:
-        print("".join(f"{line}\n" for line in trials_told(document)), end="")
+        print("".join(f"{line}\n" for line in trials_told(data)), end="")
     ours = [one for one in tried if one.incident in {scenario.name for scenario in scenarios.ALL}]
     if is_quick and not options.json:
         compared = agreement.lines(agreement.agreements(ours, committed_ledger())) if ours else []

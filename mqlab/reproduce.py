@@ -169,26 +169,24 @@ def _judge(path: Path, chosen: Scenario, options: argparse.Namespace, java: Java
             advice=f"What was recorded is in {path}.",
         )
     from analysis.ledger import agreement
-    from analysis.report.document import load_report_data
     from analysis.report.one_trial import trial_lines
     from analysis.report.terminal import summary_lines
 
-    findings = analyse(path, [chosen], options, java, console)
-    data = load_report_data(path)
+    data = analyse(path, [chosen], options, java, console)
     if options.json:
         print_json(
             {
                 "trials": [dataclasses.asdict(one) for one in data.trials],
                 "measured": [dataclasses.asdict(one) for one in data.distributions],
-                "findings": [dataclasses.asdict(one) for one in findings],
+                "findings": [dataclasses.asdict(one) for one in data.findings],
             }
         )
         return EXIT_OK
     print("\n".join(trial_lines(data)))
-    if not findings:
+    if not data.findings:
         print("no claim is about this arm with these parameters")
     elif chosen.name in {one.name for one in scenarios.ALL}:
-        print("\n".join(agreement.lines(agreement.agreements(findings, committed_ledger()))))
+        print("\n".join(agreement.lines(agreement.agreements(data.findings, committed_ledger()))))
     else:
-        print("\n".join(summary_lines(findings)))
+        print("\n".join(summary_lines(data.findings)))
     return EXIT_OK

@@ -150,15 +150,23 @@ def recorded_run(
     )
 
 
-def write_lines(path: Path, run: RecordedRun) -> None:
-    """The run first, then its trials, then its findings, a line each; what is as it is by default is left out."""
+def write_lines(path: Path, run: RecordedRun) -> RecordedRun:
+    """The run first, then its trials, then its findings, a line each; what is as it is by default is left out.
+
+    Returns what :func:`read_lines` gives of them.
+    """
     head = dataclasses.replace(run, trials=(), findings=())
-    replace_file(path, "".join(json_line(_told(one)) for one in (head, *run.trials, *run.findings)))
+    documents = [_told(one) for one in (head, *run.trials, *run.findings)]
+    replace_file(path, "".join(map(json_line, documents)))
+    return _run_of(documents, path)
 
 
 def read_lines(path: Path) -> RecordedRun:
     """As written. Raises LedgerError, which names the line."""
-    documents = read_documents(path)
+    return _run_of(read_documents(path), path)
+
+
+def _run_of(documents: Sequence[object], path: Path) -> RecordedRun:
     head, *others = documents or [{}]
     run = decode_line(RecordedRun, head, f"{path}:1")
     trials: list[CountedTrial] = []

@@ -11,17 +11,16 @@ from pyspark.sql import functions as F  # noqa: N812
 from analysis.evidence.records import Records
 from analysis.evidence.trials import TrialFacts
 from analysis.ledger.counted import counted_trial
-from analysis.ledger.runs import FINDINGS, recorded_run, write_lines
+from analysis.ledger.runs import recorded_run
 from analysis.load.ending import Ending
 from analysis.load.faults import FaultOnLoad
 from analysis.load.headline import headline_of
 from analysis.load.judged import JudgedLoad
 from analysis.logs.lines import FileCount
-from analysis.report import collect
-from analysis.report.collect import REPORT_SCHEMA
-from analysis.report.document import LOAD, PAGE_DATA, Series, Table
+from analysis.report.collect import keep_analysis
+from analysis.report.document import LOAD, Series, Table
 from analysis.report.write import write_page as write_html
-from analysis.verdicts.numbers import number, quantity
+from analysis.verdicts.numbers import number, quantity, rounded
 from harness.model.scenario import Scenario
 from harness.rundir.reading import RunDirectory
 
@@ -67,7 +66,7 @@ def series_of(records: Records, facts: TrialFacts, faults: Sequence[FaultOnLoad]
 
     def measured(name: str) -> tuple[float | None, ...]:
         found = (bins.get(at, {}).get(name) for at in span)
-        return tuple(None if value is None else float(f"{value:.6g}") for value in found)
+        return tuple(None if value is None else rounded(value) for value in found)
 
     return Series(
         incident=LOAD,
@@ -106,21 +105,16 @@ def write_page(
         notes=words if is_reached else (),
         exclusions=() if is_reached else words or (judged.ending.why,),
     )
-    write_lines(run.path / FINDINGS, recorded_run(run.manifest, (trial,), {}, judged.findings, ""))
-    collect.write_json(
-        run.path / PAGE_DATA,
-        {
-            "schema": REPORT_SCHEMA,
-            "manifest": dataclasses.asdict(dataclasses.replace(run.manifest, notes=judged.notes)),
-            "claims": collect.claims_json([dataclasses.replace(scenario, claims=claims)]),
-            "incidents": {LOAD: {"title": scenario.title, "summary": _summary(scenario, judged.ending)}},
-            "series": [] if series is None else [dataclasses.asdict(series)],
-            "tables": {LOAD: [dataclasses.asdict(table) for table in _tables(run, judged, facts)]},
-            "logs": collect.logs_json(counts),
-            "headline": dataclasses.asdict(headline_of(judged, series)),
-        },
+    data = keep_analysis(
+        run,
+        recorded_run(run.manifest, (trial,), {}, judged.findings, ""),
+        [dataclasses.replace(scenario, claims=claims, summary=_summary(scenario, judged.ending))],
+        series=() if series is None else (series,),
+        tables={LOAD: tuple(_tables(run, judged, facts))},
+        counts=counts,
+        headline=headline_of(judged, series),
     )
-    write_html(run.path)
+    write_html(run.path, data)
 
 
 def _summary(scenario: Scenario, ending: Ending) -> str:

@@ -1,4 +1,4 @@
-"""``RUN/analysis/page.json``: all that the report draws beside the findings, without Spark."""
+"""What an analysis leaves for its report: ``RUN/analysis/findings.jsonl``, and ``page.json`` with what is drawn beside them."""
 
 from __future__ import annotations
 
@@ -6,77 +6,94 @@ import dataclasses
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812
-
-from analysis.evidence.records import Records
-from analysis.evidence.trials import TrialFacts
-from analysis.logs.lines import FileCount
-from analysis.report.cells import Json
-from analysis.verdicts.evidence import TrialValidity, cell_of, unit_of
-from analysis.verdicts.numbers import finite
+from analysis.ledger.runs import FINDINGS, RecordedRun, write_lines
+from analysis.report.document import (
+    PAGE_DATA,
+    ClaimText,
+    Distribution,
+    Headline,
+    IncidentText,
+    LogNotes,
+    ReportData,
+    Series,
+    Table,
+    UnmatchedLog,
+)
+from analysis.verdicts.evidence import cell_of, unit_of
+from analysis.verdicts.numbers import finite, rounded
 from analysis.verdicts.observations import Observation
 from harness.model.scenario import Scenario
 from harness.rundir.files import replace_file
+from harness.rundir.reading import RunDirectory
+
+if TYPE_CHECKING:
+    from analysis.logs.lines import FileCount
 
 VALUES_MAX = 1_000
 """A distribution with more values is thinned to this many of its order statistics, evenly spaced."""
 
-SERIES_MAX = 150
-"""At a hundred bins each, these stay below two megabytes of the page."""
-
 REPORT_SCHEMA = 1
 """Of page.json."""
 
-_BEFORE_S, _AFTER_S = 30.0, 180.0
-_BIN_MS_CONSUMPTION, _BIN_MS_SENDS = 1_000, 100
+
+def keep_analysis(
+    run: RunDirectory,
+    recorded: RecordedRun,
+    scenarios: Sequence[Scenario],
+    *,
+    series: tuple[Series, ...],
+    tables: Mapping[str, tuple[Table, ...]],
+    counts: Sequence[FileCount],
+    distributions: tuple[Distribution, ...] = (),
+    headline: Headline | None = None,
+) -> ReportData:
+    """Replace both files of a run or a load, and return what they hold, as a reader of them gets it."""
+    kept = write_lines(run.path / FINDINGS, recorded)
+    data = ReportData(
+        schema=REPORT_SCHEMA,
+        manifest=dataclasses.replace(run.manifest, notes=(*run.reservations(), *run.manifest.notes)),
+        claims=_claims(scenarios),
+        incidents=incidents_shown(scenarios, by_arms=headline is None),
+        series=series,
+        distributions=distributions,
+        tables=tables,
+        # The log files with lines that no parser knew.
+        logs=LogNotes(unmatched=tuple(UnmatchedLog(**vars(one)) for one in counts if one.unmatched)),
+        headline=headline,
+    )
+    document = {name: value for name, value in dataclasses.asdict(data).items() if name not in ("findings", "trials")}
+    replace_file(run.path / PAGE_DATA, json.dumps(finite(document), ensure_ascii=False, allow_nan=False) + "\n")
+    return dataclasses.replace(data, findings=kept.findings, trials=kept.trials)
 
 
-def write_json(path: Path, value: Json) -> None:
-    """Replace the file as a whole; numbers that JSON does not have become null."""
-    replace_file(path, json.dumps(finite(value), ensure_ascii=False, allow_nan=False) + "\n")
-
-
-# --- claims, logs -----------------------------------------------------------------------------------------------------
-
-
-def _of(item: object, *names: str) -> dict[str, Any]:
-    return {name: getattr(item, name) for name in names}
-
-
-def claims_json(scenarios: Sequence[Scenario]) -> Json:
+def _claims(scenarios: Sequence[Scenario]) -> dict[str, ClaimText]:
     """What each claim says, how it is read, and why its parts have the bounds that they have."""
     return {
-        claim.id: {
-            **_of(claim, "says", "reading", "article"),
-            "incident": scenario.name,
-            "why": {part.name: part.because for part in claim.parts},
-        }
+        claim.id: ClaimText(
+            says=claim.says,
+            reading=claim.reading,
+            article=claim.article,
+            incident=scenario.name,
+            why={part.name: part.because for part in claim.parts},
+        )
         for scenario in scenarios
         for claim in scenario.claims
     }
 
 
-def incidents_json(scenarios: Sequence[Scenario]) -> Json:
-    """What the page says of each incident itself."""
+def incidents_shown(scenarios: Sequence[Scenario], *, by_arms: bool = True) -> dict[str, IncidentText]:
+    """What the page says of each incident itself, and what it shows of it first; of a load its headline is that."""
     return {
-        item.name: {**_of(item, "title", "summary", "advice"), "shown": dataclasses.asdict(item.to_show())}
-        for item in scenarios
+        one.name: IncidentText(
+            title=one.title, summary=one.summary, advice=one.advice, shown=one.to_show() if by_arms else None
+        )
+        for one in scenarios
     }
 
 
-def logs_json(counts: Sequence[FileCount]) -> Json:
-    """The log files with lines that no parser knew."""
-    return {"unmatched": [dataclasses.asdict(item) for item in counts if item.unmatched]}
-
-
-# --- distributions ----------------------------------------------------------------------------------------------------
-
-
-def distributions_json(observations: Sequence[Observation], scenarios: Sequence[Scenario]) -> Json:
+def distributions_of(observations: Sequence[Observation], scenarios: Sequence[Scenario]) -> tuple[Distribution, ...]:
     """The values of every measure that a claim uses or a scenario shows, by cell; parameters of the measure apart."""
     used = {(scenario.name, measure) for scenario in scenarios for measure in scenario.measures()}
     cells: dict[tuple[object, ...], list[Observation]] = defaultdict(list)
@@ -85,16 +102,21 @@ def distributions_json(observations: Sequence[Observation], scenarios: Sequence[
             cells[item.incident, item.release, item.injection, item.arm, item.measure, cell_of(item.params)].append(
                 item
             )
-    return [
-        {
-            **_of(observed[0], "incident", "release", "injection", "arm", "params", "measure"),
-            "unit": unit_of(observed[0].measure),
-            "values": [_rounded(item.value) for item in shown],
-            "censored": [item.censored for item in shown],
-        }
+    return tuple(
+        Distribution(
+            incident=observed[0].incident,
+            release=observed[0].release,
+            injection=observed[0].injection,
+            arm=observed[0].arm,
+            params=observed[0].params,
+            measure=observed[0].measure,
+            unit=unit_of(observed[0].measure),
+            values=tuple(rounded(item.value) for item in shown),
+            censored=tuple(item.censored for item in shown),
+        )
         for observed in cells.values()
         if (shown := _thinned(observed))
-    ]
+    )
 
 
 def _thinned(observed: Sequence[Observation]) -> list[Observation]:
@@ -103,123 +125,3 @@ def _thinned(observed: Sequence[Observation]) -> list[Observation]:
         return ordered
     step = (len(ordered) - 1) / (VALUES_MAX - 1)
     return [ordered[round(index * step)] for index in range(VALUES_MAX)]
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.6g}")
-
-
-# --- time series ------------------------------------------------------------------------------------------------------
-
-
-def series_json(
-    records: Records, trials: DataFrame, facts: Sequence[TrialFacts], validity: Sequence[TrialValidity]
-) -> Json:
-    """Rates and delays over time of the first trial that counts of each cell; time is relative to the fault."""
-    chosen = _representatives(facts, validity)
-    if not chosen:
-        return []
-    bins: dict[str, dict[int, dict[str, float]]] = defaultdict(dict)
-    for row in _binned(records, trials.where(F.col("trial").isin([item.trial.trial for item in chosen]))).collect():
-        bins[row["trial"]][row["bin"]] = {
-            name: value for name, value in row.asDict().items() if name not in {"trial", "bin"} and value is not None
-        }
-    return [_series(item, bins[item.trial.trial]) for item in chosen if bins[item.trial.trial]]
-
-
-def _representatives(facts: Sequence[TrialFacts], validity: Sequence[TrialValidity]) -> list[TrialFacts]:
-    counting = {item.trial for item in validity if item.counts()}
-    chosen: dict[tuple[object, ...], TrialFacts] = {}
-    for item in facts:
-        trial = item.trial
-        if trial.trial in counting and item.fault_ns is not None:
-            chosen.setdefault(
-                (trial.incident, trial.release, trial.chosen_injection, trial.arm, cell_of(trial.params)), item
-            )
-    return list(chosen.values())[:SERIES_MAX]
-
-
-def _binned(records: Records, trials: DataFrame) -> DataFrame:
-    """One row for each trial and bin. ``sent`` lies where it was due, all else where it came about: an answer and its delay
-    where the send ended, a consumption and its delay where it began. A fault's delays are so never seen before the fault.
-    """
-    bin_ms = F.when(F.col("grouped"), _BIN_MS_CONSUMPTION).otherwise(_BIN_MS_SENDS).alias("bin_ms")
-    window = trials.select("trial", "fault_ns", "grouped", bin_ms)
-
-    def bin_of(column: str) -> Column:
-        return F.floor((F.col(column) - F.col("fault_ns")) / (F.col("bin_ms") * 1_000_000)).alias("bin")
-
-    def in_range(column: str) -> Column:
-        after_s = (F.col(column) - F.col("fault_ns")) / 1e9
-        return after_s.between(-_BEFORE_S, _AFTER_S)
-
-    outcome = F.col("outcome")
-    latency_ms = F.when(~F.col("grouped"), (F.col("finished_ns") - F.col("intended_ns")) / 1e6)
-    sends = records.sends.join(window, "trial")
-    due = sends.where(in_range("intended_ns")).groupBy("trial", bin_of("intended_ns")).agg(F.count("*").alias("sent"))
-    ended = (
-        sends.where(in_range("finished_ns"))
-        .groupBy("trial", bin_of("finished_ns"))
-        .agg(
-            F.count_if(outcome == "ok").alias("ok"),
-            F.count_if(outcome == "failed").alias("failed"),
-            F.percentile_approx(latency_ms, 0.5, 200).alias("send_p50_ms"),
-            F.max(latency_ms).alias("send_max_ms"),
-        )
-    )
-    delay_ms = (F.col("started_ns") - F.col("intended_ns")) / 1e6
-    consumed = (
-        records.consumptions.select("trial", "started_ns", "intended_ns")
-        .join(window, "trial")
-        .where(in_range("started_ns"))
-        .groupBy("trial", bin_of("started_ns"))
-        .agg(
-            F.count("*").alias("consumed"),
-            F.percentile_approx(delay_ms, 0.5, 200).alias("delay_p50_ms"),
-            F.max(delay_ms).alias("delay_max_ms"),
-        )
-    )
-    cell = ["trial", "bin"]
-    return (
-        due.join(ended, cell, "full")
-        .join(consumed, cell, "full")
-        .select(
-            *("trial", "sent", "ok", "failed", "consumed"),
-            F.col("bin").cast("int").alias("bin"),
-            F.coalesce("delay_p50_ms", "send_p50_ms").alias("delay_p50_ms"),
-            F.coalesce("delay_max_ms", "send_max_ms").alias("delay_max_ms"),
-        )
-    )
-
-
-def _series(facts: TrialFacts, bins: Mapping[int, Mapping[str, float]]) -> Json:
-    bin_ms = _BIN_MS_CONSUMPTION if facts.trial.groups else _BIN_MS_SENDS
-    span = range(min(bins), max(bins) + 1)
-
-    def counted(name: str) -> list[float]:
-        return [bins.get(at, {}).get(name, 0) for at in span]
-
-    def measured(name: str) -> list[float | None]:
-        return [_rounded(value) if (value := bins.get(at, {}).get(name)) is not None else None for at in span]
-
-    return {
-        **_of(facts.trial, "incident", "release", "arm", "params", "trial", "client"),
-        "injection": facts.trial.chosen_injection,
-        "bin_ms": bin_ms,
-        "fault_s": _fault_s(facts),
-        "t_s": [round(at * bin_ms / 1000, 3) for at in span],
-        **{name: counted(name) for name in ("sent", "ok", "failed", "consumed")},
-        **{name: measured(name) for name in ("delay_p50_ms", "delay_max_ms")},
-    }
-
-
-def _fault_s(facts: TrialFacts) -> Json:
-    """The time to shade: the stalled append itself, or from the owners' end to the end of the hold; None without a fault.
-
-    A killed owner stays dead; the hold ends when its successors have every queue.
-    """
-    if facts.fault_ns is None or facts.injecting_ns is None or facts.fault in (None, "none"):
-        return None
-    start = facts.append_entry_ns or facts.injecting_ns
-    end = facts.append_exit_ns or facts.hold_to_ns or facts.injected_ns or start
-    return [round((start - facts.fault_ns) / 1e9, 4), round((end - facts.fault_ns) / 1e9, 4)]

@@ -9,7 +9,7 @@ from pathlib import Path
 from analysis.ledger import markdown
 from analysis.ledger.lines import as_recorded, ordered
 from analysis.report import html
-from analysis.report.document import load_report_data
+from analysis.report.document import ReportData, load_report_data
 from analysis.report.junit import junit_xml
 from analysis.verdicts.words import is_mismatch
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED
@@ -28,32 +28,36 @@ class ReportPaths:
     junit: Path
 
 
-def write_reports(run_dir: Path, record: Sequence[Finding] = ()) -> ReportPaths:
+def write_reports(run_dir: Path, record: Sequence[Finding] = (), data: ReportData | None = None) -> ReportPaths:
     """Write report.html, ledger.md and junit.xml into the run directory, each atomically.
 
-    The page of a short run says how its findings stand to the ``record``.
+    The page of a short run says how its findings stand to the ``record``. Without ``data`` they are read from the directory.
 
     Raises :class:`harness.errors.RunDirectoryError` when the run was not analysed or its data are of another schema.
     """
     require_own_files(run_dir)
-    data = load_report_data(run_dir)
+    data = data or load_report_data(run_dir)
     paths = ReportPaths(
         page=run_dir / "report.html",
         ledger_md=run_dir / "ledger.md",
         junit=run_dir / "junit.xml",
     )
-    replace_file(paths.page, html.render(data, record))
-    replace_file(paths.ledger_md, markdown.ledger_document(ordered(map(as_recorded, data.findings))))
-    replace_file(paths.junit, junit_xml(data))
+    page = html.render(data, record)
+    ledger = markdown.ledger_document(ordered(map(as_recorded, data.findings)))
+    junit = junit_xml(data)
+    replace_file(paths.page, page)
+    replace_file(paths.ledger_md, ledger)
+    replace_file(paths.junit, junit)
     return paths
 
 
-def write_page(run_dir: Path) -> Path:
-    """Write report.html and junit.xml alone, for a run that no ledger takes; returns the page's path. Raises as above."""
+def write_page(run_dir: Path, data: ReportData | None = None) -> Path:
+    """Write report.html and junit.xml alone, for a run that no ledger takes; returns the page's path. As above otherwise."""
     require_own_files(run_dir)
-    data = load_report_data(run_dir)
-    replace_file(run_dir / "report.html", html.render(data))
-    replace_file(run_dir / "junit.xml", junit_xml(data))
+    data = data or load_report_data(run_dir)
+    page, junit = html.render(data), junit_xml(data)
+    replace_file(run_dir / "report.html", page)
+    replace_file(run_dir / "junit.xml", junit)
     return run_dir / "report.html"
 
 

@@ -190,6 +190,11 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
+def rounded(value: float) -> float:
+    """The number with six significant digits: what is drawn needs no more."""
+    return float(f"{value:.6g}")
+
+
 def finite(value: object) -> object:
     """The same value for JSON, which has no infinity: numbers that it does not have are null."""
     if isinstance(value, float):

@@ -103,7 +103,7 @@ def test_killing_the_harness_in_a_phase_leaves_no_process_and_a_run_that_can_be_
     stall = find("append-stall")
     # Of twenty claims some are enough: to plan what all of them ask for is half of what a case costs.
     judged = dataclasses.replace(stall, claims=stall.claims[:CLAIMS])
-    findings = analyze_in(spark, read_run_directory(tmp_path / "run"), [judged])
+    findings = analyze_in(spark, read_run_directory(tmp_path / "run"), [judged]).findings
     assert len(findings) == CLAIMS
     assert {finding.verdict for finding in findings} == {VerdictKind.UNDECIDED}
 

@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import Row
 
 from analysis.ledger.runs import CountedTrial
+from analysis.report.document import ReportData
 from harness.model.findings import Finding
 from harness.model.scenario import Scenario
 from tests.lib.trials import LOCK_THREAD, OWNER, SUCCESSOR, Record, Trial, at, write_json
@@ -187,6 +188,7 @@ class Analysis:
     """What an analysis returned and wrote. ``rows`` are all observations, also of trials that do not count."""
 
     path: Path
+    data: ReportData
     judged: Sequence[Finding]
     """All findings, also where a claim has one for each injection."""
     rows: Sequence[Row]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import scenarios
 from analysis.ledger.runs import FINDINGS, CountedTrial
-from analysis.report.collect import incidents_json
+from analysis.report.collect import incidents_shown
 from analysis.report.document import PAGE_DATA, ReportData, load_report_data
 
 Document = dict[str, Any]
@@ -22,7 +23,8 @@ _SAMPLE: Document = json.loads(
 def sample() -> Document:
     """A copy of its own, to change."""
     document = copy.deepcopy(_SAMPLE)
-    document["incidents"] = incidents_json([scenarios.find(name) for name in document["manifest"]["incidents"]])
+    found = [scenarios.find(name) for name in document["manifest"]["incidents"]]
+    document["incidents"] = {name: asdict(shown) for name, shown in incidents_shown(found).items()}
     return document
 
 

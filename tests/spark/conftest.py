@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from analysis.ledger.runs import FINDINGS, read_lines
 from analysis.observe import showing_everything
 from analysis.pipeline import analyze_in
-from harness.model.findings import Finding
+from analysis.report.document import ReportData
 from harness.model.scenario import Scenario
 from harness.rundir.reading import read_run_directory
 from tests.lib.own_scenarios import SCENARIOS, handover
@@ -70,7 +70,7 @@ def analysed(spark: SparkSession) -> Callable[..., Analysis]:
         measures: Sequence[str] = (),
         judging: bool = True,
         everything: bool = False,
-        by: Callable[[Path, Sequence[Scenario]], list[Finding]] | None = None,
+        by: Callable[[Path, Sequence[Scenario]], ReportData] | None = None,
     ) -> Analysis:
         path = run.save() if isinstance(run, Run) else run
         wanted: dict[str, Any] = (
@@ -79,10 +79,11 @@ def analysed(spark: SparkSession) -> Callable[..., Analysis]:
         asked = tuple(dataclasses.replace(one, **wanted) for one in scenarios or SCENARIOS)
         if everything:
             asked = showing_everything(asked)
-        findings = by(path, asked) if by else analyze_in(spark, read_run_directory(path), asked)
+        data = by(path, asked) if by else analyze_in(spark, read_run_directory(path), asked)
         return Analysis(
             path=path,
-            judged=findings,
+            data=data,
+            judged=data.findings,
             rows=spark.read.parquet(str(path / "analysis" / "observations.parquet")).collect(),
             counted=read_lines(path / FINDINGS).trials,
             report=json.loads((path / "analysis" / "page.json").read_text()),

@@ -101,6 +101,7 @@ def test_only_trials_that_count_are_in_findings_and_their_evidence(mixed: Analys
 
 def test_the_report_can_load_what_the_analysis_wrote(mixed: Analysis) -> None:
     data = load_report_data(mixed.path)
+    assert data == mixed.data
     assert {finding.claim for finding in data.findings} == {"HAND-01", "HAND-02", "HAND-03", "STALL-01"}
     assert data.claims["HAND-01"].incident == "handover"
     (series,) = [item for item in data.series if item.arm == "incident"]
@@ -154,7 +155,7 @@ def test_a_checker_that_fails_takes_only_its_own_claims_with_it(
 
     monkeypatch.setattr(handover_checker, "observe", broken)
     path = new_run(trials=[handover("good")]).save()
-    found = {item.claim: item for item in analyze_in(spark, read_run_directory(path), SCENARIOS)}
+    found = {item.claim: item for item in analyze_in(spark, read_run_directory(path), SCENARIOS).findings}
     assert (found["HAND-01"].verdict, found["HAND-01"].reason) == ("undecided", "checker failed")
     assert any("the checker handover failed" in words for words in found["HAND-01"].notes)
     assert found["HAND-02"].verdict == "confirmed"
@@ -165,8 +166,8 @@ def test_claims_whose_code_was_not_run_are_undecided_beside_those_that_are_judge
 ) -> None:
     path = new_run("handover", "own-disk", trials=[handover("good")]).save()
     unjudged = UnjudgedClaims(incident="own-disk", claims=("MINE-01",), why="own_disk.py was not run.")
-    findings_made = analyze_in(spark, read_run_directory(path), SCENARIOS[:1], unjudged=[unjudged])
-    by_claim = {finding.claim: finding for finding in findings_made}
+    data = analyze_in(spark, read_run_directory(path), SCENARIOS[:1], unjudged=[unjudged])
+    by_claim = {finding.claim: finding for finding in data.findings}
     assert by_claim["HAND-02"].verdict == "confirmed"
     assert (by_claim["MINE-01"].verdict, by_claim["MINE-01"].reason) == ("undecided", "code not run")
     assert by_claim["MINE-01"] in load_report_data(path).findings

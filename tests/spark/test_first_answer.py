@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 import analysis.pipeline
 from analysis.pipeline import analyze_in
+from analysis.report.document import ReportData
 from harness.model.findings import Finding
 from mqlab.first_answer import answer
 from tests.lib.runs import Run
@@ -30,9 +31,10 @@ def test_it_is_of_the_cluster_that_has_ended_alone(
     (begun / "trial.json").write_text(json.dumps({**of_other, "trial": "o1", "deployment": "d2", "status": "running"}))
     found: list[Finding] = []
 
-    def here(*asked: Any) -> list[Finding]:
-        found.extend(analyze_in(*asked))
-        return found
+    def here(*asked: Any) -> ReportData:
+        data = analyze_in(*asked)
+        found.extend(data.findings)
+        return data
 
     monkeypatch.setattr(analysis.pipeline, "analyze_in", here)
     words = answer(spark, print, path, "d1")

@@ -132,7 +132,7 @@ def test_no_verdict_comes_from_damage(
         assert moved == {}, mutation
         lost += sum(now[name][1] == Reason.DAMAGED for name in decided)
         if (before + number) % WHOLE_EVERY == 0:
-            by_analysis = verdicts_of(analyze_in(spark, trusted_run(copy.path), observation.scenarios))
+            by_analysis = verdicts_of(analyze_in(spark, trusted_run(copy.path), observation.scenarios).findings)
             assert by_analysis == now, mutation
     assert lost > count / 10, "damage hits hardly anything"
 

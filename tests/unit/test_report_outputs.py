@@ -17,7 +17,6 @@ import pytest
 from rich.console import Console
 
 from analysis.ledger.agreement import beside_record
-from analysis.report.collect import write_json
 from analysis.report.document import ReportData
 from analysis.report.junit import junit_xml
 from analysis.report.terminal import summary_lines, summary_table, trials_told
@@ -212,7 +211,7 @@ def test_a_short_run_ends_with_how_its_claims_stand_to_the_record(
 ) -> None:
     record, short = load(sample()).findings, load(short_sample())
     (tmp_path / "manifest.json").write_text(json.dumps({**short_sample()["manifest"], "schema": 1, "trials": []}))
-    monkeypatch.setattr("mqlab.judging.analyse", lambda *_: list(short.findings))
+    monkeypatch.setattr("mqlab.judging.analyse", lambda *_: short)
     monkeypatch.setattr("mqlab.judging.committed_ledger", lambda: record)
     options = argparse.Namespace(json=False, strict=False)
     assert judge(tmp_path, (), options, Java(home=tmp_path, version="17", source=""), Console()) == 0
@@ -290,5 +289,5 @@ def test_a_write_that_fails_leaves_the_old_file_whole(tmp_path: Path, monkeypatc
 
 def test_a_name_with_a_byte_that_is_no_utf_8_is_written_and_read_again(tmp_path: Path) -> None:
     name = os.fsdecode("café.txt".encode("latin-1"))
-    write_json(tmp_path / "told.json", {"file": f"{name} is foreign"})
+    replace_file(tmp_path / "told.json", json.dumps({"file": f"{name} is foreign"}, ensure_ascii=False))
     assert json.loads((tmp_path / "told.json").read_text("utf-8")) == {"file": f"{name} is foreign"}

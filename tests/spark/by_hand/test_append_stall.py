@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 from analysis.checkers.sends import appends
 from analysis.ledger.runs import FINDINGS, read_lines
 from analysis.pipeline import analyze
+from analysis.report.document import ReportData
 from analysis.spark import SparkPlace
-from harness.model.findings import Finding
 from harness.model.rules import Expectation
 from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
@@ -89,7 +89,7 @@ def told() -> list[str]:
 def again(seen: Analysis, analysed: Callable[..., Analysis], told: list[str]) -> Analysis:
     """The same run, analysed a second time over what the first analysis left, as the command does it."""
 
-    def by(path: Path, scenarios: Sequence[Scenario]) -> list[Finding]:
+    def by(path: Path, scenarios: Sequence[Scenario]) -> ReportData:
         with pytest.MonkeyPatch.context() as patch:
             # It gets the session of the tests, which must outlive it.
             patch.setattr(SparkSession, "stop", lambda session: told.append("stopped"))
