@@ -12,10 +12,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import cast
 
+import pyarrow as pa
 from pyspark.sql import Row
 
 from analysis import checkers
 from analysis.checkers.base import Checker, Inputs, giving
+from analysis.evidence.arrow import arrow_columns
+from analysis.evidence.records import ANALYSIS_FOLDER, write_table
+from analysis.evidence.tables import OBSERVATIONS
+from analysis.spark import compile_from
+from analysis.spark_settings import COMPILED_BYTES_MIN
 from analysis.stall_model import model
 from analysis.verdicts.evidence import TrialValidity
 from analysis.verdicts.observations import Observation, Source
@@ -40,14 +46,10 @@ _SIDE_BY_SIDE = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """Observations of the trials that count, and for each measure of a checker that failed, its error.
-
-    ``rows`` are those of all trials by checker, with the columns of ``tables.OBSERVATIONS``.
-    """
+    """Observations of the trials that count, and for each measure of a checker that failed, its error."""
 
     observations: tuple[Observation, ...]
     failed: Mapping[str, str]
-    rows: Mapping[str, Sequence[Row]]
     of_all_trials: tuple[Observation, ...] = ()
     """Those of the trials that do not count, too: rules ask whether one of them would change the verdict."""
 
@@ -57,7 +59,8 @@ def observe(
     validity: Sequence[TrialValidity],
     scenarios: Sequence[Scenario],
 ) -> Observed:
-    """Run the checkers that ``scenarios`` ask for over all trials."""
+    """Run the checkers that ``scenarios`` ask for over all trials, and leave what they gave as ``observations.parquet``."""
+    compile_from(inputs.spark, COMPILED_BYTES_MIN, inputs.run)
     wanted = _wanted(inputs.run, scenarios)
     # Where its checker runs anyway, what is judged only in arms that were not run is shown of the others; the model reads two.
     given = model.MEASURED.union(*[scenario.measures() for scenario in scenarios])
@@ -75,15 +78,22 @@ def observe(
     with ThreadPoolExecutor(max_workers=_SIDE_BY_SIDE) as pool:
         results = dict(zip(asked, pool.map(run, asked), strict=True))
     failed = {measure: error for name, (_, error) in results.items() if error for measure in measures_of(name)}
-    rows = {name: rows for name, (rows, _) in results.items()}
-    every = [row for rows_of_one in rows.values() for row in rows_of_one]
+    _keep(inputs.run, [(*row, name) for name, (rows, _) in results.items() for row in rows])
+    every = [row for rows, _ in results.values() for row in rows]
     counting = {item.trial for item in validity if item.counts()}
     return Observed(
         observations=tuple(_observations(every, [trial for trial in inputs.run.trials if trial.trial in counting])),
         failed=failed,
-        rows=rows,
         of_all_trials=tuple(_observations(every, inputs.run.trials)),
     )
+
+
+def _keep(run: RunDirectory, rows: Sequence[tuple[object, ...]]) -> None:
+    """Leave the rows with the columns of ``tables.OBSERVATIONS`` and their checker; nothing of the lab reads them again."""
+    columns = {**arrow_columns(OBSERVATIONS), "checker": pa.string()}
+    values = zip(*rows, strict=True) if rows else ((),) * len(columns)
+    table = pa.table([pa.array(of, kind) for of, kind in zip(values, columns.values(), strict=True)], list(columns))
+    write_table(run.path / ANALYSIS_FOLDER / "observations.parquet", table)
 
 
 def showing_everything(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:

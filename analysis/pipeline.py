@@ -6,34 +6,26 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from analysis.checkers.base import Inputs
+from analysis.checkers.base import Inputs, inputs_of, read_recorded
 from analysis.checkers.delivery import steps
-from analysis.evidence.arrow import arrow_columns
-from analysis.evidence.consumption import fold_consumption
-from analysis.evidence.records import ANALYSIS_FOLDER, Reading, Records, load_records, reading_ahead, write_table
-from analysis.evidence.tables import OBSERVATIONS
-from analysis.evidence.trials import TrialFacts, trial_facts, trials_frame
+from analysis.evidence.records import ANALYSIS_FOLDER, Reading, session_and_reading
 from analysis.evidence.trusted import trusted_elsewhere, trusted_run
 from analysis.hadoop import bring, clear
 from analysis.ledger.counted import counted_trials
 from analysis.ledger.runs import recorded_run
-from analysis.logs import gc
-from analysis.logs.tables import load_logs
 from analysis.observe import Observed, observe
 from analysis.report.collect import distributions_of, keep_analysis
-from analysis.report.document import ReportData, Series
+from analysis.report.document import ReportData
 from analysis.report.locust import locust_tables
 from analysis.report.losses import LOST_FILE, loss_tables, write_messages
 from analysis.report.series import series_of_run
-from analysis.spark import SparkPlace, closing_session, compile_from
-from analysis.spark_settings import COMPILED_BYTES_MIN, READING_COMPILED_BYTES_MIN
+from analysis.spark import SparkPlace
 from analysis.stall_model import model
 from analysis.stall_model.document import write_score
 from analysis.verdicts import validity
-from analysis.verdicts.evidence import Evidence, TrialValidity
+from analysis.verdicts.evidence import Evidence
 from analysis.verdicts.excerpts import with_excerpts
 from analysis.verdicts.judge import findings
 from analysis.verdicts.losses import LostStep, by_step
@@ -69,7 +61,7 @@ def analyze(
     run = trusted_run(run_dir)
     say = progress or _silent
     say("starting Spark")
-    with reading_ahead(run, place.where) as reading, closing_session(place.for_evidence(run.path)) as spark:
+    with session_and_reading(run, place) as (spark, reading):
         return analyze_in(spark, run, scenarios, say, commit, reading, unjudged)
 
 
@@ -94,28 +86,17 @@ def analyze_in(
         say(damage.words)
     known = [scenario for scenario in scenarios if scenario.name in run.manifest.incidents]
     say(f"reading {len(run.history_files())} histories, and logs")
-    compile_from(spark, READING_COMPILED_BYTES_MIN, run)
-    # Side by side: each alone leaves a core idle while it lists files and plans.
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        loading = pool.submit(load_records, spark, run, reading)
-        logs = load_logs(spark, run)
-        records = loading.result()
-    facts = trial_facts(records, run, gc.parse(logs.kept))
-    judged = validity.judge(
-        facts, known, {one.trial: [damage.words for damage in run.damage_of(one.trial)] for one in run.trials}
-    )
-    trials = trials_frame(spark, run, facts, known)
+    recorded = read_recorded(spark, run, reading)
     say("ordering consumptions")
-    consumption = fold_consumption(spark, records, trials, run)
+    inputs = inputs_of(recorded, known)
+    judged = validity.judge(inputs.facts, known, run.damage)
     say("checking")
-    compile_from(spark, COMPILED_BYTES_MIN, run)
-    inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=consumption, logs=logs)
     observed = observe(inputs, judged, known)
-    lost = _lost_messages(inputs, facts, observed, known)
+    lost = _lost_messages(inputs, observed, known)
     say("deciding, and writing the report's data")
-    # Verdicts are computed here, in Python, while Spark is at the tables.
+    # Verdicts are computed here, in Python, while Spark is at the series.
     with ThreadPoolExecutor(max_workers=1) as pool:
-        writing = pool.submit(_write_tables, folder, observed, records, trials, facts, judged)
+        drawing = pool.submit(series_of_run, inputs.records, inputs.trials, inputs.facts, judged)
         modelled = [scenario.name for scenario in known if scenario.has_modelled_stalls]
         write_score(run.path, model.score(run, observed.of_all_trials, judged, modelled))
         evidence = Evidence.of(
@@ -128,23 +109,23 @@ def analyze_in(
         found = findings(known, evidence)
         bring(spark, run.path, (line.file for one in found for line in one.evidence))
         found = [*with_excerpts(found, run.path), *findings_of(unjudged, run.manifest)]
-        series = writing.result()
+        series = drawing.result()
     spark.catalog.clearCache()
-    counted, missing = locust_tables(run, facts), loss_tables(run.trials, lost)
-    counting = counted_trials(facts, judged, evidence.tries, lost)
+    counted, missing = locust_tables(run, inputs.facts), loss_tables(run.trials, lost)
+    counting = counted_trials(inputs.facts, judged, evidence.tries, lost)
     return keep_analysis(
         run,
         recorded_run(run.manifest, counting, observed.failed, found, commit),
         known,
         series=series,
         tables={name: (*missing.get(name, ()), *counted.get(name, ())) for name in run.manifest.incidents},
-        counts=logs.counts,
+        counts=inputs.logs.counts,
         distributions=distributions_of(observed.observations, known),
     )
 
 
 def _lost_messages(
-    inputs: Inputs, facts: Sequence[TrialFacts], observed: Observed, scenarios: Sequence[Scenario]
+    inputs: Inputs, observed: Observed, scenarios: Sequence[Scenario]
 ) -> Mapping[str, tuple[LostStep, ...]]:
     """Of the trials whose incident asks for loss by steps and in which it can be judged, also of those without any.
 
@@ -156,29 +137,12 @@ def _lost_messages(
         for arm in scenario.arms
         if LOST_BY_STEP in scenario.measures() and MEASURES[LOST_BY_STEP].is_of(arm.load)
     }
-    judged = [one.trial.trial for one in facts if (one.trial.incident, one.trial.arm) in asking and one.drained]
+    judged = [one.trial.trial for one in inputs.facts if (one.trial.incident, one.trial.arm) in asking and one.drained]
     if not judged or LOST_BY_STEP in observed.failed:
         return {}
     messages = [one for one in steps.lost_messages(inputs) if one.trial in judged]
     write_messages(inputs.run.path / LOST_FILE, messages)
     return {**dict.fromkeys(judged, ()), **by_step(messages)}
-
-
-def _write_tables(
-    folder: Path,
-    observed: Observed,
-    records: Records,
-    trials: DataFrame,
-    facts: Sequence[TrialFacts],
-    judged: Sequence[TrialValidity],
-) -> tuple[Series, ...]:
-    """Keep the observations, and return the series that the report draws."""
-    rows = [(*row, checker) for checker, found in observed.rows.items() for row in found]
-    columns = {**arrow_columns(OBSERVATIONS), "checker": pa.string()}
-    values = zip(*rows, strict=True) if rows else ((),) * len(columns)
-    table = pa.table([pa.array(of, kind) for of, kind in zip(values, columns.values(), strict=True)], list(columns))
-    write_table(folder / "observations.parquet", table)
-    return series_of_run(records, trials, facts, judged)
 
 
 def _silent(_: str) -> None:

@@ -359,12 +359,15 @@ def judge(folder: Path) -> tuple[str, Answer]:
             steps.append(("reading and folding", time.monotonic()))
             compile_from(spark, READING_COMPILED_BYTES_MIN, run)
             records = stored_records(spark, run)
-            trials = trials_frame(spark, run, trial_facts(records, run))
+            facts = trial_facts(records, run)
+            trials = trials_frame(spark, run, facts)
             logs = load_logs(spark, run)
             consumption = fold_consumption(spark, records, trials, run)
             steps.append(("checking", time.monotonic()))
             compile_from(spark, COMPILED_BYTES_MIN, run)
-            inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=consumption, logs=logs)
+            inputs = Inputs(
+                spark=spark, run=run, records=records, logs=logs, facts=facts, trials=trials, consumption=consumption
+            )
             rows = list(pool.map(lambda name: CHECKERS[name].observe(inputs).collect(), CHECKERS_OF_QUERY))
             steps.append(("", time.monotonic()))
     took = (f"{step} {after - before:.1f} s" for (step, before), (_, after) in itertools.pairwise(steps))

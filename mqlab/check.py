@@ -323,7 +323,8 @@ class Steps:
 
 def _judge(run: Path, steps: Steps, options: argparse.Namespace) -> int:
     from analysis.report.document import load_findings
-    from analysis.report.write import exit_code, write_reports
+    from analysis.report.terminal import exit_code
+    from analysis.report.write import write_reports
 
     findings = load_findings(run).findings
     rows = checked(findings, steps.reference)

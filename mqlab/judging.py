@@ -113,7 +113,7 @@ def judge_load(path: Path, options: argparse.Namespace, java: Java, console: Con
     """Print what became of a load; the exit code says it with ``--strict``, and by the user's own thresholds."""
     from analysis.load.judge import judge_load
     from analysis.load.thresholds import against
-    from analysis.report.write import exit_code
+    from analysis.report.terminal import exit_code
 
     with _timed(console):
         judged = judge_load(path, spark_place(options, java.home), OWN_LOAD)
@@ -219,8 +219,7 @@ def judge(
     """Analyse a run, write its reports and print its findings; returns the exit code."""
     from analysis.ledger import agreement
     from analysis.report.facts import evidence_told
-    from analysis.report.terminal import summary_lines, summary_table, trials_told
-    from analysis.report.write import exit_code
+    from analysis.report.terminal import exit_code, summary_lines, summary_table, trials_told
 
     data = analyse(path, chosen, options, java, console, analyst, unjudged)
     findings, is_quick = data.findings, data.manifest.budget == "quick"

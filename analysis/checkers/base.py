@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import KW_ONLY, dataclass, field
@@ -13,25 +14,57 @@ from typing import Protocol
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.evidence.consumption import Consumption
-from analysis.evidence.records import Records, column_of, place
+from analysis.evidence.consumption import Consumption, fold_consumption
+from analysis.evidence.records import Reading, Records, column_of, load_records, place
 from analysis.evidence.tables import OBSERVATIONS, frame_of
-from analysis.logs.tables import Logs
+from analysis.evidence.trials import TrialFacts, trial_facts, trials_frame
+from analysis.logs import gc
+from analysis.logs.tables import Logs, load_logs
+from analysis.spark import compile_from
+from analysis.spark_settings import READING_COMPILED_BYTES_MIN
 from harness.model.loads import LoadValue
 from harness.model.measures import MEASURES, loads_of
+from harness.model.scenario import Scenario
 from harness.rundir.reading import RunDirectory
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inputs:
-    """The evidence as tables; ``trials`` has the columns of ``tables.TRIALS`` and is small."""
+class Recorded:
+    """What was recorded in a run: its records and its logs as tables, and what is known of each trial."""
 
     spark: SparkSession
     run: RunDirectory
-    trials: DataFrame
     records: Records
-    consumption: Consumption
     logs: Logs
+    facts: list[TrialFacts]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inputs(Recorded):
+    """The same with consumptions in order; ``trials`` has the columns of ``tables.TRIALS`` and is small."""
+
+    trials: DataFrame
+    consumption: Consumption
+
+
+def read_recorded(spark: SparkSession, run: RunDirectory, reading: Reading | None = None) -> Recorded:
+    """Read a run's records, of which ``reading`` may have begun, and its logs."""
+    compile_from(spark, READING_COMPILED_BYTES_MIN, run)
+    # Side by side: each alone leaves a core idle while it lists files and plans.
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        loading = pool.submit(load_records, spark, run, reading)
+        logs = load_logs(spark, run)
+        records = loading.result()
+    return Recorded(
+        spark=spark, run=run, records=records, logs=logs, facts=trial_facts(records, run, gc.parse(logs.kept))
+    )
+
+
+def inputs_of(recorded: Recorded, scenarios: Sequence[Scenario] = ()) -> Inputs:
+    """What checkers are given of it, with the windows that the scenarios' phases have."""
+    trials = trials_frame(recorded.spark, recorded.run, recorded.facts, scenarios)
+    consumption = fold_consumption(recorded.spark, recorded.records, trials, recorded.run)
+    return Inputs(**vars(recorded), trials=trials, consumption=consumption)
 
 
 class Checker(Protocol):

@@ -29,6 +29,7 @@ from analysis.evidence.tables import CORRUPT_COLUMN, DAMAGED, EVENTS, HISTORY, W
 from analysis.evidence.unseen import unseen_sends
 from analysis.hadoop import clear, give, is_elsewhere, location
 from analysis.interrupts import own_interrupts
+from analysis.spark import SparkPlace, closing_session
 from analysis.spark_settings import PARTITIONS, is_local
 from harness.rundir.manifest import TrialRecord
 from harness.rundir.reading import RunDirectory
@@ -127,6 +128,13 @@ def reading_ahead(run: RunDirectory, master: str) -> Iterator[Reading | None]:
     folder.mkdir()
     with own_interrupts(), ThreadPoolExecutor(max_workers=1) as pool:
         yield pool.submit(write_tables, run)
+
+
+@contextmanager
+def session_and_reading(run: RunDirectory, place: SparkPlace) -> Iterator[tuple[SparkSession, Reading | None]]:
+    """A session for the time of the block, and the tables that are written while it starts."""
+    with reading_ahead(run, place.where) as reading, closing_session(place.for_evidence(run.path)) as spark:
+        yield spark, reading
 
 
 def load_records(spark: SparkSession, run: RunDirectory, reading: Reading | None = None) -> Records:

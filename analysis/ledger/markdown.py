@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from analysis.ledger.absent import NOT_RUN, Reasons, absence
 from analysis.ledger.journal import Journal
+from analysis.ledger.lines import as_recorded, ordered
 from analysis.ledger.must_know import sentences
 from analysis.ledger.record import Record, Summary
 from analysis.verdicts.numbers import cell_label, interval, number, printable, quantity, shortened
@@ -89,8 +90,9 @@ def _compared(main: Entries, name: str, other: Entries) -> str:
     return f"{marks}: {'; '.join(words)}"
 
 
-def ledger_document(lines: Sequence[Finding]) -> str:
+def ledger_document(findings: Sequence[Finding]) -> str:
     """A run's ``ledger.md``: the table, then each claim with its expectation, numbers and evidence by release."""
+    lines = ordered(map(as_recorded, findings))
     parts = [
         "# Ledger",
         "",

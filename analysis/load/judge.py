@@ -12,11 +12,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from analysis.checkers.base import Inputs
-from analysis.evidence.consumption import fold_consumption
+from analysis.checkers.base import inputs_of, read_recorded
 from analysis.evidence.events import events_of
-from analysis.evidence.records import ANALYSIS_FOLDER, Reading, load_records, reading_ahead
-from analysis.evidence.trials import trial_facts, trials_frame
+from analysis.evidence.records import ANALYSIS_FOLDER, Reading, session_and_reading
 from analysis.evidence.trusted import trusted_elsewhere, trusted_run
 from analysis.hadoop import bring
 from analysis.load import accounts
@@ -28,12 +26,9 @@ from analysis.load.figures import figures_of
 from analysis.load.judged import JudgedLoad
 from analysis.load.page import series_of, write_page
 from analysis.load.properties import damaged, findings
-from analysis.logs import gc
-from analysis.logs.tables import load_logs
 from analysis.report import html
 from analysis.report.locust import locust_counts, locust_errors
-from analysis.spark import SparkPlace, closing_session, compile_from
-from analysis.spark_settings import READING_COMPILED_BYTES_MIN
+from analysis.spark import SparkPlace
 from analysis.stall_model.document import write_score
 from analysis.stall_model.model import Score
 from harness.model.scenario import Scenario
@@ -49,7 +44,7 @@ def judge_load(run_dir: Path, place: SparkPlace, scenario: Scenario) -> JudgedLo
     """
     run = trusted_run(run_dir)
     trial_of_load(run)
-    with reading_ahead(run, place.where) as reading, closing_session(place.for_evidence(run.path)) as spark:
+    with session_and_reading(run, place) as (spark, reading):
         return judge_load_in(spark, run, scenario, reading)
 
 
@@ -61,24 +56,20 @@ def judge_load_in(
     trial = trial_of_load(run)
     folder = run.path / ANALYSIS_FOLDER
     folder.mkdir(exist_ok=True)
-    compile_from(spark, READING_COMPILED_BYTES_MIN, run)
     requests, failures = locust_counts(run.path / "trials" / trial.trial)
     events = events_of(run, trial.trial)
     ending = ending_of(run, trial, events)
+    recorded = read_recorded(spark, run, reading)
+    records, (facts,) = recorded.records, recorded.facts
+    missing = accounts.workers_missing(run, trial)
     # Each job alone leaves a core idle while it is planned, and at its end.
     with ThreadPoolExecutor(max_workers=SIDE_BY_SIDE) as pool:
-        loading = pool.submit(load_records, spark, run, reading)
-        logs = load_logs(spark, run)
-        records = loading.result()
-        (facts,) = trial_facts(records, run, gc.parse(logs.kept))
-        missing = accounts.workers_missing(run, trial)
-        trials = trials_frame(spark, run, [facts])
-        folding = pool.submit(fold_consumption, spark, records, trials, run)
+        folding = pool.submit(inputs_of, recorded)
         figured = pool.submit(figures_of, records, facts)
         faulted = pool.submit(faults_of_load, spark, run, records, facts, events)
         own = [pool.submit(accounts.bodies, records, trial), pool.submit(accounts.keys, records, trial)]
         figures = figured.result()
-        inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=folding.result(), logs=logs)
+        inputs = folding.result()
         ends = pool.submit(accounts.stores_of, inputs)
         jobs = consumed(inputs, facts, figures, ending, ends.result)
         arriving = [pool.submit(one) for one in jobs]
@@ -118,5 +109,5 @@ def judge_load_in(
         )
         series = drawing.result()
     write_score(run.path, Score(rows=tuple(row for one in faults for row in one.refused), left_out=()))
-    write_page(run, scenario, judged, facts, series, logs.counts)
+    write_page(run, scenario, judged, facts, series, recorded.logs.counts)
     return judged

@@ -1,4 +1,4 @@
-"""The summary at the end of a command: a rich table on a terminal, plain lines in a pipe."""
+"""The end of a command: its summary, a rich table on a terminal and plain lines in a pipe, and the exit code."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from analysis.verdicts.words import (
     unlike,
     verdict_words,
 )
+from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED
 from harness.model.findings import Finding
 from harness.model.verdicts import VerdictKind
 
@@ -75,6 +76,20 @@ def trials_told(data: ReportData) -> list[str]:
     told = f"; of {notable} something is notable, which the page's tables of trials tell" if notable else ""
     more = [f"  and {len(why) - REASONS_MAX} more, on the page"] if len(why) > REASONS_MAX else []
     return [f"{counting} of {len(data.trials)} trials count{told}.", *map(printable, why[:REASONS_MAX]), *more]
+
+
+def exit_code(findings: Sequence[Finding], strict: bool) -> int:
+    """0 for a written report; strict: 1 when a decided verdict differs from its expectation, else 2 when undecided.
+
+    A strict run without any finding gives 2: nothing was decided, and that is never green.
+    """
+    if not strict:
+        return EXIT_OK
+    if any(map(is_mismatch, findings)):
+        return EXIT_MISMATCH
+    if not findings or any(finding.verdict is VerdictKind.UNDECIDED for finding in findings):
+        return EXIT_UNDECIDED
+    return EXIT_OK
 
 
 def _rows(findings: Sequence[Finding]) -> dict[tuple[str, str], dict[str, Finding]]:

@@ -1,4 +1,4 @@
-"""Everything that a run's folder gets for its readers, and the exit code that tells a pipeline."""
+"""Everything that a run's folder gets for its readers."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.ledger import markdown
-from analysis.ledger.lines import as_recorded, ordered
 from analysis.report import html
 from analysis.report.document import ReportData, load_report_data
 from analysis.report.junit import junit_xml
-from analysis.verdicts.words import is_mismatch
-from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED
 from harness.model.findings import Finding
-from harness.model.verdicts import VerdictKind
 from harness.rundir.files import replace_file
 from harness.rundir.own_files import require_own_files
 
@@ -43,7 +39,7 @@ def write_reports(run_dir: Path, record: Sequence[Finding] = (), data: ReportDat
         junit=run_dir / "junit.xml",
     )
     page = html.render(data, record)
-    ledger = markdown.ledger_document(ordered(map(as_recorded, data.findings)))
+    ledger = markdown.ledger_document(data.findings)
     junit = junit_xml(data)
     replace_file(paths.page, page)
     replace_file(paths.ledger_md, ledger)
@@ -59,17 +55,3 @@ def write_page(run_dir: Path, data: ReportData | None = None) -> Path:
     replace_file(run_dir / "report.html", page)
     replace_file(run_dir / "junit.xml", junit)
     return run_dir / "report.html"
-
-
-def exit_code(findings: Sequence[Finding], strict: bool) -> int:
-    """0 for a written report; strict: 1 when a decided verdict differs from its expectation, else 2 when undecided.
-
-    A strict run without any finding gives 2: nothing was decided, and that is never green.
-    """
-    if not strict:
-        return EXIT_OK
-    if any(map(is_mismatch, findings)):
-        return EXIT_MISMATCH
-    if not findings or any(finding.verdict is VerdictKind.UNDECIDED for finding in findings):
-        return EXIT_UNDECIDED
-    return EXIT_OK

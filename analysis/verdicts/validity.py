@@ -17,6 +17,7 @@ from analysis.verdicts.evidence import PartName, Remark, TrialValidity
 from harness.model.faults import Proof
 from harness.model.scenario import Scenario
 from harness.model.verdicts import Discard
+from harness.rundir.integrity import Damage
 from harness.rundir.manifest import FREEZE
 
 WALL_STEP_MS_MAX = 50.0
@@ -42,15 +43,19 @@ _Check = Callable[[TrialFacts, Scenario], _Remarks]
 
 
 def judge(
-    facts: Sequence[TrialFacts], scenarios: Sequence[Scenario], damage: Mapping[str, Sequence[str]] | None = None
+    facts: Sequence[TrialFacts], scenarios: Sequence[Scenario], damage: Sequence[Damage] = ()
 ) -> list[TrialValidity]:
     """The validity of every trial; one of an incident that is not among ``scenarios`` does not count.
 
-    ``damage`` is by trial what spoils its evidence, in words.
+    ``damage`` is what is wrong with the run's files, and spoils the evidence of trials.
     """
     by_name = {scenario.name: scenario for scenario in scenarios}
-    spoiled = damage or {}
-    return [_judge_one(item, by_name.get(item.trial.incident), spoiled.get(item.trial.trial, ())) for item in facts]
+    return [
+        _judge_one(
+            item, by_name.get(item.trial.incident), [one.words for one in damage if item.trial.trial in one.trials]
+        )
+        for item in facts
+    ]
 
 
 def _judge_one(facts: TrialFacts, scenario: Scenario | None, damage: Sequence[str]) -> TrialValidity:

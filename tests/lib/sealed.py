@@ -11,13 +11,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import scenarios
-from analysis.checkers.base import Inputs
-from analysis.evidence.consumption import fold_consumption
-from analysis.evidence.records import load_records
-from analysis.evidence.trials import TrialFacts, trial_facts, trials_frame
+from analysis.checkers.base import inputs_of, read_recorded
+from analysis.evidence.trials import TrialFacts
 from analysis.evidence.trusted import trusted_run
-from analysis.logs import gc
-from analysis.logs.tables import load_logs
 from analysis.observe import Observed, observe
 from analysis.verdicts import validity
 from analysis.verdicts.evidence import Evidence
@@ -73,15 +69,11 @@ def observation_of(spark: SparkSession, path: Path) -> Observation:
     assert not run.damage
     known = [scenarios.find(name) for name in run.manifest.incidents]
     (path / "analysis").mkdir(exist_ok=True)
-    records, logs = load_records(spark, run), load_logs(spark, run)
-    facts = trial_facts(records, run, gc.parse(logs.kept))
-    trials = trials_frame(spark, run, facts, known)
-    consumption = fold_consumption(spark, records, trials, run)
-    inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=consumption, logs=logs)
-    observed = observe(inputs, validity.judge(facts, known), known)
+    inputs = inputs_of(read_recorded(spark, run), known)
+    observed = observe(inputs, validity.judge(inputs.facts, known), known)
     spark.catalog.clearCache()
     shutil.rmtree(path / "analysis")
-    by_trial = {one.trial.trial: one for one in facts}
+    by_trial = {one.trial.trial: one for one in inputs.facts}
     return Observation(
         path=path, scenarios=known, facts=by_trial, observed=observed,
         findings=judged(run, known, by_trial, observed),
@@ -93,9 +85,8 @@ def judged(
 ) -> list[Finding]:
     """The verdicts of a run of which this was observed, as far as its trials are not damaged."""
     of_run = [facts.get(trial.trial, TrialFacts(trial=trial)) for trial in run.trials]
-    damage = {trial.trial: [one.words for one in run.damage_of(trial.trial)] for trial in run.trials}
-    judged = validity.judge(of_run, scenarios, damage)
-    names = {trial.trial for trial in run.trials if not damage[trial.trial]}
+    judged = validity.judge(of_run, scenarios, run.damage)
+    names = {trial.trial for trial in run.trials if not run.damage_of(trial.trial)}
     observations = [one for one in observed.of_all_trials if one.trial in names]
     evidence = Evidence.of(
         run=run,

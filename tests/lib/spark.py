@@ -9,8 +9,7 @@ from contextlib import nullcontext
 import pytest
 from pyspark.sql import SparkSession
 
-import analysis.load.judge
-import analysis.pipeline
+import analysis.evidence.records
 from analysis.class_archive import archive_classes
 from analysis.spark import SparkPlace, spark_session
 from harness.releases.cache import cache_folder
@@ -39,6 +38,5 @@ def spark(spark_here: SparkPlace) -> Iterator[SparkSession]:
 @pytest.fixture
 def spark_of_commands(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkSession:
     """Commands that ``mqlab.main`` runs in this process judge in the session that is there: one of theirs takes as long again."""
-    for module in (analysis.load.judge, analysis.pipeline):
-        monkeypatch.setattr(module, "closing_session", lambda _place: nullcontext(spark))
+    monkeypatch.setattr(analysis.evidence.records, "closing_session", lambda _place: nullcontext(spark))
     return spark

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from analysis.load.judged import JudgedLoad
 from analysis.report.document import load_findings
-from analysis.report.write import exit_code
+from analysis.report.terminal import exit_code
 from harness.rundir.integrity import UNVOUCHED
 from harness.rundir.reading import read_run_directory
 from tests.lib.judged_loads import Shown, judge_load_in, shown

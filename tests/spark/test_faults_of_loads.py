@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from analysis.load.judged import JudgedLoad
-from analysis.report.write import exit_code
+from analysis.report.terminal import exit_code
 from harness.rundir.reading import read_run_directory
 from mqlab.testing import assert_confirmed
 from tests.lib.judged_loads import judge_load_in, shown

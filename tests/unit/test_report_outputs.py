@@ -19,8 +19,8 @@ from rich.console import Console
 from analysis.ledger.agreement import beside_record
 from analysis.report.document import ReportData
 from analysis.report.junit import junit_xml
-from analysis.report.terminal import summary_lines, summary_table, trials_told
-from analysis.report.write import exit_code, write_reports
+from analysis.report.terminal import exit_code, summary_lines, summary_table, trials_told
+from analysis.report.write import write_reports
 from harness.errors import RunDirectoryError
 from harness.model.findings import Finding
 from harness.model.verdicts import Reason, VerdictKind

@@ -20,7 +20,7 @@ import mqlab.resume
 import scenarios
 from analysis.report.html import render
 from analysis.report.junit import junit_xml
-from analysis.report.write import exit_code
+from analysis.report.terminal import exit_code
 from analysis.verdicts.unjudged import UnjudgedClaims, findings_of
 from harness.errors import EXIT_OK, EXIT_UNDECIDED, EXIT_USAGE, ConfigurationError, UsageError
 from harness.host.facts import Commit
