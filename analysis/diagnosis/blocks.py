@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import codecs
-import gzip
-import io
 import itertools
 import zipfile
 import zlib
 from collections.abc import Iterator
-from typing import BinaryIO, cast
+from typing import BinaryIO, Protocol, cast
+
+from harness.unpacked import Bounds, Unpacked, opened_zip
 
 BLOCK_BYTES = 1 << 20
 LINE_BYTES_MAX = 1 << 22
 """What has no line ends for so long is cut."""
-RATIO_MAX = 200
-"""Real logs are packed to a tenth or a thirtieth; what unpacks to hundreds of times its size is made to take for ever."""
-RATIO_FROM_BYTES = 1 << 26
+MEMBERS = Bounds(bytes_max=2**40, members_max=50_000)
+"""Of a zip of logs; how many times its own size it comes to is bounded as well."""
+ELSEWHERE = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"(\xb5/\xfd": "zstd"}
+"""By its first bytes what a file is packed with that is not unpacked here."""
+
+
+class _Stream(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+    def read1(self, size: int, /) -> bytes: ...
 
 
 def blocks(raw: BinaryIO) -> Iterator[bytes]:
@@ -24,44 +30,38 @@ def blocks(raw: BinaryIO) -> Iterator[bytes]:
 
     What came before a place that cannot be read is given before the error is raised.
     """
-    start = raw.read(4)
+    start = raw.read(6)
     raw.seek(0)
-    if start == b"PK\x03\x04":
+    if start[:4] == b"PK\x03\x04":
         yield from _members(raw)
         return
+    for mark, packer in ELSEWHERE.items():
+        if start.startswith(mark):
+            raise OSError(f"it is packed with {packer}: unpack it, or pack it with gzip")
     # Both give what they have, at most so much, so that nothing is lost with an error that comes later.
-    yield from _decoded(gzip.GzipFile(fileobj=raw) if start[:2] == b"\x1f\x8b" else cast(io.BufferedReader, raw), raw)
+    yield from _decoded(Unpacked(raw) if start[:2] == b"\x1f\x8b" else cast(_Stream, raw))
 
 
 def _members(raw: BinaryIO) -> Iterator[bytes]:
     """The files of a zip, one after the other."""
     try:
-        with zipfile.ZipFile(raw) as packed:
+        with opened_zip(raw, MEMBERS) as packed:
             for member in packed.infolist():
                 if not member.is_dir():
                     with packed.open(member) as stream:
-                        yield from _decoded(cast(io.BufferedReader, stream), raw)
+                        yield from _decoded(cast(_Stream, stream))
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
         # One with a password is a RuntimeError.
         raise OSError(str(error)) from error
 
 
-def _decoded(stream: gzip.GzipFile | io.BufferedReader, raw: BinaryIO) -> Iterator[bytes]:
-    mark = stream.read(3)
+def _decoded(stream: _Stream) -> Iterator[bytes]:
+    mark, pieces = stream.read(3), iter(lambda: stream.read1(BLOCK_BYTES), b"")
     if mark[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         decode = codecs.getincrementaldecoder("utf-16")("replace").decode
-        yield from _whole_lines(decode(piece).encode() for piece in itertools.chain([mark], _pieces(stream, raw)))
+        yield from _whole_lines(decode(piece).encode() for piece in itertools.chain([mark], pieces))
     else:
-        yield from _whole_lines(itertools.chain([mark.removeprefix(codecs.BOM_UTF8)], _pieces(stream, raw)))
-
-
-def _pieces(stream: gzip.GzipFile | io.BufferedReader, raw: BinaryIO) -> Iterator[bytes]:
-    taken = 0
-    while piece := stream.read1(BLOCK_BYTES):
-        taken += len(piece)
-        if taken > RATIO_FROM_BYTES and taken > RATIO_MAX * raw.tell():
-            raise OSError(f"it unpacks to more than {RATIO_MAX} times its size, as no log does")
-        yield piece
+        yield from _whole_lines(itertools.chain([mark.removeprefix(codecs.BOM_UTF8)], pieces))
 
 
 def _whole_lines(pieces: Iterator[bytes]) -> Iterator[bytes]:

@@ -86,7 +86,7 @@ def test_a_gz_of_ten_gigabytes_is_left_where_it_shows_what_it_is(tmp_path: Path,
     assert log.stat().st_size < 80_000_000
     ended = _diagnose(log)
     assert ended.code == 0
-    assert "it unpacks to more than 200 times its size, as no log does" in ended.out
+    assert "it unpacks to more than 200 times its size" in ended.out
 
 
 @pytest.mark.parametrize(
