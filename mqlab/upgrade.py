@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 import scenarios
-from harness.audit.conf import OF_KEYS
+from harness.audit.conf import OF_KEYS, modes_in, modes_of
 from harness.audit.finding import Severity
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED, UsageError
 from harness.host.facts import host_of_plan
@@ -81,8 +81,8 @@ def add_command(add: Adder) -> None:
 def upgrade(options: argparse.Namespace, console: Console) -> int:
     """Say what changes, by the record, the releases' logs and their settings."""
     from analysis.report import upgrade as report
-    from analysis.report.upgrade_screen import alarms, screen, screen_lines
-    from analysis.report.upgrade_words import lines, page
+    from analysis.report.upgrade_screen import alarms, all_lines, screen, screen_lines
+    from analysis.report.upgrade_words import page
 
     clients = options.client_from or options.before, options.client_to or options.after
     if (options.before, clients[0]) == (options.after, clients[1]):
@@ -122,22 +122,22 @@ def upgrade(options: argparse.Namespace, console: Console) -> int:
     first = [scenarios.incident(name) for name in list(found.undecided)[: report.OPEN_NAMED_MAX]]
     chosen = [one for one in first if isinstance(one, Scenario)]
     found = dataclasses.replace(found, open=_measuring(chosen, tuple(dict.fromkeys((options.before, options.after)))))
-    shown = screen(found, ledger, claims, committed_since())
+    needs = {(one.name, arm.name): modes_of(arm.broker.conf) for one in scenarios.ALL for arm in one.arms}
+    shown = screen(found, ledger, claims, needs, committed_since())
     if options.page:
         write_new(options.page, page(found, shown, str(options.broker_conf or "")))
     if options.json:
         print_json({**dataclasses.asdict(found), "screen": dataclasses.asdict(shown)})
-    elif options.all:
-        print("\n".join(lines(found)))
     elif options.alerts:
-        print("\n".join(line for entry in alarms(found, shown) for line in entry))
+        print("\n".join(line for entry in alarms(found, shown, everything=True) for line in entry))
     else:
         if version_key(options.after) < version_key(options.before):
             print(
                 f"{options.after} is older than {options.before}: whether it reads what {options.before} has written is another "
                 "question, which nothing here has measured. What differs while it runs:"
             )
-        print("\n".join(screen_lines(found, shown, str(options.broker_conf or ""))))
+        told = all_lines if options.all else screen_lines
+        print("\n".join(told(found, shown, str(options.broker_conf or ""))))
     if not options.strict:
         return EXIT_OK
     conf_changed = found.settings.conf
@@ -197,6 +197,7 @@ def _settings(options: argparse.Namespace, conf: ConfFile | None, before: _Kept,
         stays=tuple(said for kind, said in new.items() if kind in old),
         urgent=tuple((one.says, one.advice) for one in urgent),
         in_force=yours[1].in_force,
+        modes=modes_in(yours[1].in_force, options.after),
         oddities=tuple((one.says, one.advice) for one in conf.oddities),
         others=tuple(_others(yours[1], after[0])),
     )

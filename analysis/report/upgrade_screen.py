@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from analysis.ledger.since import Bisected, since
 from analysis.report.upgrade import BETTER, CHANCE, OPEN_NAMED_MAX, SIGN, WORSE, Change, Upgrade
+from analysis.report.upgrade_settings import DefaultChanged
 from analysis.verdicts.order import natural_key
 from harness.model.findings import Finding
 from harness.model.rules import Claim, Harm, Told, Weight
 from harness.model.verdicts import VerdictKind
+from harness.printable import counted
 from harness.rundir.manifest import FREEZE
 
 LINES_MAX = 50
@@ -30,13 +32,18 @@ _MEASURED = re.compile(r" \(.*")
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One thing to know: a sentence, what supports it, and what to do; each may be empty but the first."""
+    """One thing to know: a sentence, what supports it, and what to do; each may be empty but the first.
+
+    ``needs`` are the settings of a broker without which it is not so. ``measured`` has a line for what each release showed.
+    """
 
     weight: Weight
     says: str
     figures: str = ""
     do: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
+    needs: Mapping[str, str] = field(default_factory=dict)
+    measured: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,42 +57,67 @@ class Screen:
     differ: tuple[Point, ...]
     itself: tuple[Point, ...]
     """What happens while the nodes are upgraded, the worst first, and what the record has not settled of it last."""
+    chance: tuple[Point, ...] = ()
+    apart: tuple[Point, ...] = ()
+    """What needs a setting that the user's file does not have."""
+    cured: tuple[Point, ...] = ()
+    """What a setting of the user's file is measured to help against."""
+
+
+Needs = Mapping[tuple[str, str], Mapping[str, str]]
+"""By incident and arm the settings that turn on what was measured there, such as SYNC_FLUSH."""
 
 
 def screen(
-    found: Upgrade, ledger: Sequence[Finding], claims: Mapping[str, Claim], bisected: Sequence[Bisected] = ()
+    found: Upgrade,
+    ledger: Sequence[Finding],
+    claims: Mapping[str, Claim],
+    needs: Needs | None = None,
+    bisected: Sequence[Bisected] = (),
 ) -> Screen:
     """Sort what differs by what it is to whoever upgrades. A part that no claim tells in these words is in ``differ``.
 
     ``bisected`` tell since which release a verdict is another one.
     """
+    needs = needs or {}
     on_defaults = [line for line in ledger if line.backend == "local" and line.injection != FREEZE]
     standing = {(line.claim, line.release): line.status for line in on_defaults}
     origins = {(line.claim, line.release): line.provenance for line in on_defaults}
     by_claim: dict[str, list[Change]] = {}
     for change in found.changes:
-        if change.sort != CHANCE:
-            by_claim.setdefault(change.claim, []).append(change)
-    prepare, alarms, watch, gain, differ = (list[Point]() for _ in range(5))
+        by_claim.setdefault(change.claim, []).append(change)
+    by: dict[str, list[Point]] = {one.name: [] for one in dataclasses.fields(Screen)}
     for claim, changes in by_claim.items():
-        for unaged, sort in _points(claims[claim], changes, found, standing):
+        for unaged, sort in _points(claims[claim], changes, found, standing, needs):
             point = _with_age(unaged, since(bisected, claim, *sorted((found.before, found.after), key=natural_key)))
             cured = _with_cures(point, claims, found.after, standing, origins) if sort is WORSE else point
-            if point.weight is Weight.ALARMS:
-                alarms.append(cured)
-            elif sort is BETTER:
-                gain.append(cured)
-            elif sort is WORSE and point.weight is Weight.WATCH:
-                watch.append(cured)
-            elif sort is WORSE:
-                if not _has_cure(cured, found):
-                    prepare.append(cured)
-            else:
-                differ.append(cured)
-    itself = list(_itself(found, claims))
-    return Screen(**{name: tuple(sorted(points, key=lambda one: list(Weight).index(one.weight))) for name, points in (
-        ("prepare", prepare), ("alarms", alarms), ("watch", watch), ("gain", gain), ("differ", differ), ("itself", itself),
-    )})  # fmt: skip
+            by[_heading(cured, sort, found)].append(cured)
+    by["itself"] = list(_itself(found, claims))
+    return Screen(**{
+        name: tuple(sorted(points, key=lambda one: list(Weight).index(one.weight))) for name, points in by.items()
+    })  # fmt: skip
+
+
+def _heading(point: Point, sort: str, found: Upgrade) -> str:
+    if _is_apart(point, found):
+        return "apart"
+    if sort is CHANCE:
+        return "chance"
+    if point.weight is Weight.ALARMS:
+        return "alarms"
+    if sort is BETTER:
+        return "gain"
+    if sort is WORSE and point.weight is Weight.WATCH:
+        return "watch"
+    if sort is WORSE:
+        return "cured" if _has_cure(point, found) else "prepare"
+    return "differ"
+
+
+def _is_apart(point: Point, found: Upgrade) -> bool:
+    """Whether the user's file lacks what it takes. What a file leaves open, as a slave's its master's role, is not lacking."""
+    conf = found.settings.conf
+    return conf is not None and any(conf.modes.get(key, value) != value for key, value in point.needs.items())
 
 
 def _with_age(point: Point, release: str) -> Point:
@@ -106,18 +138,51 @@ def _itself(found: Upgrade, claims: Mapping[str, Claim]) -> Iterator[Point]:
         says = (
             {str(VerdictKind.CONFIRMED): told.holds, str(VerdictKind.REFUTED): told.fails}.get(status) if told else None
         )
-        counted = _OF_ALL.search(sentence)
+        in_all = _OF_ALL.search(sentence)
+        measured = (f"{claim} {status}: {sentence}",)
         if told and says:
-            yield Point(weight=told.weight, says=says, figures=counted[0].lower() if counted else "", claims=(claim,))
+            figures = in_all[0].lower() if in_all else ""
+            yield Point(weight=told.weight, says=says, figures=figures, claims=(claim,), measured=measured)
         else:
-            yield Point(weight=Weight.OTHER, says=_MEASURED_ALL.sub("", sentence), claims=(claim,))
+            yield Point(weight=Weight.OTHER, says=_MEASURED_ALL.sub("", sentence), claims=(claim,), measured=measured)
 
 
 Standing = Mapping[tuple[str, str], str]
 """How a claim stands on a release."""
 
 
-def _points(claim: Claim, changes: Sequence[Change], found: Upgrade, standing: Standing) -> Iterator[tuple[Point, str]]:
+def _points(
+    claim: Claim, found_changes: Sequence[Change], found: Upgrade, standing: Standing, needs: Needs
+) -> Iterator[tuple[Point, str]]:
+    """Each with its sort. Parts that one sentence tells of are one point."""
+    by_chance = [change for change in found_changes if change.sort == CHANCE]
+    changes = [change for change in found_changes if change.sort != CHANCE]
+    for point, sort, some in _sorted(claim, changes, found, standing):
+        of_all = [needs.get((one.incident, one.arm), {}) for one in some]
+        shared = dict(set.intersection(*(set(one.items()) for one in of_all)))
+        yield dataclasses.replace(point, needs=shared, measured=tuple(_measured(some, found))), sort
+    for change in by_chance:
+        point = _point(Weight.OTHER, change.says, change, found, claim)
+        yield dataclasses.replace(point, measured=tuple(_measured([change], found))), CHANCE
+
+
+def _measured(changes: Sequence[Change], found: Upgrade) -> Iterator[str]:
+    """Which claim of which incident it is, whether that is better, and what each release showed."""
+    for one in changes:
+        by = f", stalled by {one.injection}" if one.injection in ("freeze", "byteman") else ""
+        yield f"{one.claim} {one.part} ({one.incident}{by}; {one.sort}): {one.says}"
+        for release, words, provenance in (
+            (found.before, one.before, one.before_from),
+            (found.after, one.after, one.after_from),
+        ):
+            yield f"  {release}: {one.counts}{words}" + (f" ({provenance})" if provenance else "")
+
+
+def _sorted(
+    claim: Claim, changes: Sequence[Change], found: Upgrade, standing: Standing
+) -> Iterator[tuple[Point, str, Sequence[Change]]]:
+    if not changes:
+        return
     told = claim.told or Told(weight=Weight.OTHER)
     before, after = (standing.get((claim.id, release), "") for release in (found.before, found.after))
     sentence = {str(VerdictKind.CONFIRMED): told.holds, str(VerdictKind.REFUTED): told.fails}.get(after, "")
@@ -125,7 +190,7 @@ def _points(claim: Claim, changes: Sequence[Change], found: Upgrade, standing: S
         harm = Harm.HOLDS if after == VerdictKind.CONFIRMED else Harm.FAILS
         sort = "" if told.harm is Harm.NEITHER else WORSE if told.harm is harm else BETTER
         turned = changes[0].counts_what_holds is not (after == VerdictKind.CONFIRMED)
-        yield _point(told.weight, sentence, _turned(changes[0]) if turned else changes[0], found, claim), sort
+        yield _point(told.weight, sentence, _turned(changes[0]) if turned else changes[0], found, claim), sort, changes
         return
     alike: dict[str, list[Change]] = {}
     for change in changes:
@@ -136,13 +201,13 @@ def _points(claim: Claim, changes: Sequence[Change], found: Upgrade, standing: S
         is_figured = "{before}" in template or "{after}" in template
         # Without figures it says what a newer release does.
         if not template or not (is_figured or natural_key(found.before) < natural_key(found.after)):
-            yield _point(Weight.ALARMS if one.sort == SIGN else Weight.OTHER, one.says, one, found, claim), ""
+            yield _point(Weight.ALARMS if one.sort == SIGN else Weight.OTHER, one.says, one, found, claim), "", some
             continue
         says = template.format(before=_short(one.figure_before), after=_short(one.figure_after), part=one.part)
         sort = one.sort if one.sort in (BETTER, WORSE) else ""
         # Whether the sentence is of what the figures count is not known.
         is_told = is_figured or weight is not Weight.ALARMS
-        yield _point(weight, says, one, found, claim, is_figured=is_told), sort
+        yield _point(weight, says, one, found, claim, is_figured=is_told), sort, some
 
 
 def _turned(change: Change) -> Change:
@@ -221,37 +286,75 @@ class Heading:
         return said + ([f"   and {len(self.entries) - most} more: --all"] if len(self.entries) > most else [])
 
 
-def headings(found: Upgrade, shown: Screen) -> list[Heading]:
-    """All that there is to say, each of the screen's titles with its entries."""
-    return [
+def headings(found: Upgrade, shown: Screen, *, everything: bool = False) -> list[Heading]:
+    """All that there is to say, each of the screen's titles with its entries; with ``everything`` also what each claim showed, and
+    what is counted otherwise."""
+
+    def told(points: Sequence[Point]) -> list[Entry]:
+        return [_told(point, everything=everything) for point in points]
+
+    of_file = list(_of_file(found))
+    count = len(of_file) + len(shown.prepare)
+    worse = f"{counted(count, 'thing')} that {'gets' if count == 1 else 'get'} worse, the worst first"
+    said = [
         Heading(
-            title=f"PREPARE BEFORE YOU START ({_tally(shown.prepare, len(list(_of_file(found))))})",
-            entries=[*_of_file(found), *map(_told, shown.prepare)],
+            title=f"PREPARE BEFORE YOU START: {worse}; behind {LEADS_TO.strip()} what helps ({_tally(shown.prepare, len(of_file))})"
+            if count
+            else "PREPARE BEFORE YOU START",
+            entries=[*of_file, *told(shown.prepare)],
             most=PREPARED_MAX,
             none="nothing that is known gets worse",
             numbered=True,
         ),
-        Heading(title="CHANGE YOUR ALARMS", entries=alarms(found, shown), most=OTHERS_MAX),
+        Heading(title="CHANGE YOUR ALARMS", entries=alarms(found, shown, everything=everything), most=OTHERS_MAX),
         Heading(title="CHANGE YOUR FILE", entries=_file(found), most=OTHERS_MAX),
-        Heading(title="WATCH", entries=list(map(_told, shown.watch)), most=WATCHED_MAX),
-        Heading(title="WHAT YOU GAIN", entries=[[point.says + _cited(point)] for point in shown.gain], most=OTHERS_MAX),
+        Heading(title="WATCH", entries=told(shown.watch), most=WATCHED_MAX),
+        Heading(title="WHAT YOU GAIN", entries=told(shown.gain), most=OTHERS_MAX),
         Heading(
             title=f"THE UPGRADE ITSELF, node by node from {found.before}",
-            entries=_rolled(found, shown),
+            entries=_rolled(found, shown, everything=everything),
             most=OTHERS_MAX,
         ),
-        Heading(title="NOT KNOWN", entries=_unknown(found, shown), most=OTHERS_MAX),
+        Heading(
+            title="NOT KNOWN: try these before you start; each command does so on a cluster on this machine, not on yours",
+            entries=_unknown(found, everything=everything),
+            most=OTHERS_MAX,
+        ),
     ]
+    further = _further(found, shown)
+    if everything:
+        return said + [
+            Heading(title=f"ALSO: {title}", entries=told(points), most=0) for title, points in further.items()
+        ]
+    more = "; ".join(f"{len(points)} {title}" for title, points in further.items() if points)
+    return [*said, *([Heading(title="MORE WITH --all", entries=[], most=0, none=more)] if more else [])]
 
 
-def alarms(found: Upgrade, shown: Screen) -> list[Entry]:
+def _further(found: Upgrade, shown: Screen) -> Mapping[str, Sequence[Point]]:
+    needed = dict.fromkeys(f"{key}={value}" for point in shown.apart for key, value in point.needs.items())
+    return {
+        "different, and neither better nor worse by itself": shown.differ,
+        f"looked at and not yours, since your file has no {' or '.join(needed)}": shown.apart,
+        "looked at and helped by what your file sets": shown.cured,
+        "seen on one of the two, which may be chance": shown.chance,
+    }
+
+
+def alarms(found: Upgrade, shown: Screen, *, everything: bool = False) -> list[Entry]:
     """Everything that an alarm or a search in logs may hang on."""
-    return [*map(_told, shown.alarms), *_words(found), *_codes(found)]
+    told = [_told(point, everything=everything) for point in shown.alarms]
+    return [*told, *_words(found), *_codes(found, everything=everything)]
 
 
 def screen_lines(found: Upgrade, shown: Screen, conf_name: str = "") -> list[str]:
     """At most ``LINES_MAX`` of them; what is left out is counted."""
     return [head(found, shown, conf_name), *(line for one, most in fitting(found, shown) for line in one.lines(most))]
+
+
+def all_lines(found: Upgrade, shown: Screen, conf_name: str = "") -> list[str]:
+    """The same, and nothing left out."""
+    told = headings(found, shown, everything=True)
+    return [head(found, shown, conf_name), *(line for one in told for line in one.lines(len(one.entries)))]
 
 
 def fitting(found: Upgrade, shown: Screen) -> list[tuple[Heading, int]]:
@@ -280,17 +383,18 @@ def head(found: Upgrade, shown: Screen, conf_name: str) -> str:
 
 
 def _tally(points: Sequence[Point], of_file: int) -> str:
-    counted: dict[str, int] = {"your file": of_file}
-    counted |= {weight: sum(point.weight is weight for point in points) for weight in Weight}
-    return ", ".join(f"{weight}: {count}" for weight, count in counted.items() if count) or "nothing"
+    counts: dict[str, int] = {"your file": of_file}
+    counts |= {weight: sum(point.weight is weight for point in points) for weight in Weight}
+    return ", ".join(f"{weight}: {count}" for weight, count in counts.items() if count)
 
 
 def _cited(point: Point) -> str:
     return f"  [{point.figures}]" if point.figures else ""
 
 
-def _told(point: Point) -> Entry:
-    return [point.says + _cited(point), *(f"{LEADS_TO}{one}" for one in point.do)]
+def _told(point: Point, *, everything: bool = False) -> Entry:
+    measured = point.measured if everything else ()
+    return [point.says + _cited(point), *(f"{LEADS_TO}{one}" for one in point.do), *(f"   {one}" for one in measured)]
 
 
 def _of_file(found: Upgrade) -> Iterator[Entry]:
@@ -305,12 +409,16 @@ def _words(found: Upgrade) -> Iterator[Entry]:
         yield [f"log, {one.event}: {' -> '.join(told)}"]
 
 
-def _codes(found: Upgrade) -> Iterator[Entry]:
+def _codes(found: Upgrade, *, everything: bool) -> Iterator[Entry]:
     new, gone = found.settings.codes_new or {}, found.settings.codes_gone or {}
     was = {number: name for name, number in gone.items()}
     reused = [f"{number} was {was[number]}, is {name}" for name, number in new.items() if number in was]
     if reused:
         yield [f"codes with another meaning: {'; '.join(reused)}"]
+    for kind, codes in (("new", new), ("gone", gone)) if everything else ():
+        if codes:
+            told = ", ".join(f"{number} {name}" for name, number in sorted(codes.items(), key=lambda one: int(one[1])))
+            yield [f"codes of answers that are {kind}: {told}"]
 
 
 def _file(found: Upgrade) -> list[Entry]:
@@ -322,9 +430,17 @@ def _file(found: Upgrade) -> list[Entry]:
     ]
     others = [one for one in (*conf.oddities, *conf.stays) if one not in conf.urgent] if conf else []
     told += [[says, f"{LEADS_TO}{advice}"] for says, advice in others]
-    changed = [f"{one.name} {one.before} -> {one.after}" for one in settings.broker if one.yours is None]
-    if changed:
-        told.append([f"other defaults: {', '.join(changed)}"])
+    told += [[f"no more with {found.after}: {says}"] for says, _ in (conf.goes if conf else ())]
+    for whose, defaults in (("", settings.broker), (" of clients", settings.client)):
+        if changed := [f"{one.name} {_moved(one)}" for one in defaults if one.yours is None]:
+            told.append([f"other defaults{whose}: {', '.join(changed)}"])
+    told += [
+        [f"{one.name}={one.yours}: stays as you set it, while the default goes {_moved(one)}"]
+        for one in settings.broker
+        if one.yours is not None
+    ]
+    if settings.broker_new:
+        told.append([f"{settings.broker_new} settings of brokers are new, each with a default"])
     for what, keys in (
         ("not known any more", settings.broker_gone),
         ("read by nothing any more", settings.broker_dead),
@@ -336,19 +452,23 @@ def _file(found: Upgrade) -> list[Entry]:
     return told
 
 
-def _rolled(found: Upgrade, shown: Screen) -> list[Entry]:
+def _moved(one: DefaultChanged) -> str:
+    return f"{one.before} -> {one.after}"
+
+
+def _rolled(found: Upgrade, shown: Screen, *, everything: bool) -> list[Entry]:
     if not shown.itself:
         if found.after in found.rolled.to:
             return [[f"not measured: mqlab verify {found.rolled.incident} --release {found.before}"]]
         return [[f"not measured; one to {', '.join(found.rolled.to) or 'no release'} is"]]
-    return list(map(_told, shown.itself))
+    return [_told(point, everything=everything) for point in shown.itself]
 
 
 _OF_ALL = re.compile(r"(?:none|all|\d+) of \d+ \w+|all \d+ \w+", re.IGNORECASE)
 _MEASURED_ALL = re.compile(r" \((?:below|above|[\d.]+[ \u2013-])[^()]*\)")
 
 
-def _unknown(found: Upgrade, shown: Screen) -> list[Entry]:
+def _unknown(found: Upgrade, *, everything: bool) -> list[Entry]:
     count = sum(map(len, found.undecided.values()))
     told = []
     for one in found.known:
@@ -370,6 +490,9 @@ def _unknown(found: Upgrade, shown: Screen) -> list[Entry]:
             f"the record was measured with defaults; your file has others: {', '.join(others[:OTHERS_MAX])}{more}",
             f"{LEADS_TO}mqlab verify INCIDENT --release {found.before},{found.after} --broker-conf FILE  # measures with yours",
         ])  # fmt: skip
-    if shown.differ:
-        told.append([f"{len(shown.differ)} differences that are neither better nor worse by themselves: --all"])
+    for release, client in ((found.before, found.client_before), (found.after, found.client_after)):
+        if release != client:
+            told.append([f"clients of {client} on brokers of {release}: every recorded run has both of one release"])
+    if everything:
+        told += [[f"{incident}: {', '.join(claims)}"] for incident, claims in found.undecided.items()]
     return told

@@ -51,6 +51,9 @@ class ConfChanged:
     """What of ``keys`` and ``stays`` loses messages, opens a door, or keeps a broker from starting, on the newer release."""
     in_force: Mapping[str, str] = field(default_factory=dict)
     """What the newer release goes by of it."""
+    modes: Mapping[str, str] = field(default_factory=dict)
+    """What it is set to on the newer release, of the settings that turn whole parts of a broker on; without those that its group
+    or a controller decides."""
     others: tuple[str, ...] = ()
     """Its keys whose values the newer release reads, and that are not its defaults, with which the record was measured."""
 

@@ -38,6 +38,30 @@ POOL_SIZE_MIN = 3
 """With one or two buffers none is free while one is filled and the next one is written out (POOL-03)."""
 
 
+MODES: Mapping[str, str] = {"flushDiskType": "ASYNC_FLUSH", "brokerRole": "ASYNC_MASTER", POOL: "false"}
+"""Settings that turn whole parts of a broker on, with their defaults in every release (MessageStoreConfig)."""
+
+
+def modes_of(settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings that turn something on, as what is measured with them is of no other broker."""
+    return {key: value for key, value in settings.items() if MODES.get(key, value) != value}
+
+
+def modes_in(in_force: Mapping[str, str], release: str) -> dict[str, str]:
+    """What a broker has of ``MODES``. What its file leaves open is left out: the role of a slave's master, or whom a controller
+    makes master. In a DLedger group there is neither role nor pool."""
+    broker = BrokerReading(
+        name="", broker_id=0, address="", conf=in_force, has_attributes=has(release, Feature.ATTRIBUTES)
+    )
+    modes = {**MODES, **{key: value for key, value in in_force.items() if key in MODES}}
+    modes[POOL] = "true" if broker.has_pool else "false"
+    if broker.in_group:
+        modes["brokerRole"] = ""
+    elif modes["brokerRole"] == "SLAVE" or in_force.get("enableControllerMode") == "true":
+        del modes["brokerRole"]
+    return modes
+
+
 class _Asked(Mapping[str, str]):
     """Settings that note which of them somebody looks at."""
 

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,14 @@ from analysis.report.upgrade import (
     WORSE,
     Known,
     Rolled,
+    Upgrade,
     sort_of,
     upgrade,
     words_changed,
 )
-from analysis.report.upgrade_screen import ADVISED, LINES_MAX, Point, _has_cure, screen
+from analysis.report.upgrade_screen import ADVISED, LINES_MAX, Point, _has_cure, all_lines, screen
 from analysis.report.upgrade_settings import RENAMED, ConfChanged, SettingsChanged, settings_changed
-from analysis.report.upgrade_words import lines, page
+from analysis.report.upgrade_words import page
 from analysis.verdicts.kinds import judge_part
 from harness.audit.conf import OF_KEYS
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_USAGE
@@ -126,6 +128,10 @@ NAMES = [f"ORDER-0{number}" for number in range(1, 6)]
 RULES = _claims(*NAMES, **{"ORDER-02": "baseline"})
 
 
+def lines(found: Upgrade, ledger: Sequence[Finding] = LEDGER) -> list[str]:
+    return all_lines(found, screen(found, ledger, RULES))
+
+
 def test_what_moved_is_better_or_worse_and_what_is_not_decided_is_named() -> None:
     found = upgrade(LEDGER, RULES, SettingsChanged(), "4.9.7", "5.5.0")
     assert [(one.claim, one.sort, one.before, one.after) for one in found.changes] == [
@@ -134,9 +140,9 @@ def test_what_moved_is_better_or_worse_and_what_is_not_decided_is_named() -> Non
     ]
     assert found.undecided == {"ordered-lock-handover": ("ORDER-04", "ORDER-05")}
     told = "\n".join(lines(found))
-    assert told.startswith("RocketMQ from 4.9.7 to 5.5.0: 3 recorded claims are decided on both")
+    assert told.startswith("Upgrade 4.9.7 -> 5.5.0: 3 findings are decided on both, 2 differ")
     assert "ordered-lock-handover: ORDER-04, ORDER-05" in told
-    assert "mqlab verify INCIDENT --release 4.9.7,5.5.0 --broker-conf FILE" in told
+    assert "-> mqlab verify INCIDENT --plan" in told
     back = upgrade(LEDGER, RULES, SettingsChanged(), "5.5.0", "4.9.7")
     assert [one.sort for one in back.changes] == [WORSE, BETTER]
 
@@ -145,11 +151,8 @@ def test_what_moves_both_ways_in_one_arm_is_neither_better_nor_worse() -> None:
     found = upgrade(LEDGER, _claims(*NAMES), SettingsChanged(), "4.9.7", "5.5.0")
     assert [(one.claim, one.sort) for one in found.changes] == [("ORDER-01", TRADE), ("ORDER-02", TRADE)]
     told = lines(found)
-    title = told.index("What gets better in one way and worse in another")
-    assert [line for line in told[title : title + 10] if line.startswith("  ORDER")] == [
-        "  ORDER-01 it (ordered-lock-handover)",
-        "  ORDER-02 it (ordered-lock-handover)",
-    ]
+    title = told.index("ALSO: different, and neither better nor worse by itself")
+    assert [line.split()[0] for line in told[title:] if line.startswith("        ORDER")] == ["ORDER-01", "ORDER-02"]
 
 
 def test_a_counterexample_that_may_be_chance_is_no_change_for_the_worse() -> None:
@@ -298,16 +301,19 @@ def test_what_was_measured_of_upgrading_node_by_node_stands_under_the_release_th
     assert found.rolled.findings == (("X-rolling-upgrade-01", "confirmed", "None was lost from 4.9.7."),)
     assert found.changes == upgrade(LEDGER, RULES, SettingsChanged(), "4.9.7", "5.5.0").changes
     said = lines(found)
-    at = said.index("A rolling upgrade from 4.9.7 to 5.5.0")
-    assert said[at + 1 : at + 3] == ["  X-rolling-upgrade-01 confirmed", "      None was lost from 4.9.7."]
+    at = said.index("THE UPGRADE ITSELF, node by node from 4.9.7")
+    assert said[at + 1 : at + 3] == [
+        "   None was lost from 4.9.7.",
+        "        X-rolling-upgrade-01 confirmed: None was lost from 4.9.7.",
+    ]
 
 
 def test_an_upgrade_node_by_node_that_nobody_measured_says_how_to_run_it() -> None:
     said = lines(upgrade(LEDGER, RULES, SettingsChanged(), "4.9.7", "5.5.0", rolled=ROLLED))
-    assert "      This runs one: mqlab verify rolling-upgrade --release 4.9.7" in said
+    assert "   not measured: mqlab verify rolling-upgrade --release 4.9.7" in said
     ledger = [*LEDGER, _rolling("5.5.0", CONFIRMED)]
     back = lines(upgrade(ledger, RULES, SettingsChanged(), "5.5.0", "4.9.7", rolled=ROLLED))
-    assert "      Measured is one to 5.5.0 alone." in back
+    assert "   not measured; one to 5.5.0 is" in back
 
 
 def test_what_is_carried_over_says_so_in_each_row_and_what_is_unknown_has_a_command() -> None:
@@ -321,14 +327,13 @@ def test_what_is_carried_over_says_so_in_each_row_and_what_is_unknown_has_a_comm
         minutes=3,
     )
     said = lines(upgrade([*LEDGER, carried], RULES, SettingsChanged(), "4.9.7", "5.4.0", known=(known,)))
-    assert said[0] == "RocketMQ from 4.9.7 to 5.4.0: 1 recorded claims are decided or carried over on both"
-    assert "      4.9.7: 60 s" in said
-    assert "      5.4.0: 20 s (carried over from 5.5.0, not measured on 5.4.0)" in said
-    assert said[2:6] == [
-        "What is carried over and what is unknown, as neither was measured",
-        "  5.4.0: carried over are 1 from 5.5.0; unknown are 1 claims",
-        "  This decides what is unknown on it, in about 3 min:",
-        "      mqlab verify x --release 5.4.0",
+    assert said[0] == "Upgrade 4.9.7 -> 5.4.0: 1 findings are decided on both, 1 differ"
+    assert "          4.9.7: 60 s" in said
+    assert "          5.4.0: 20 s (carried over from 5.5.0, not measured on 5.4.0)" in said
+    (at,) = (number for number, line in enumerate(said) if line.startswith("NOT KNOWN"))
+    assert said[at + 1 : at + 3] == [
+        "   5.4.0 is not recorded: findings are carried over where the code is the same (1 from 5.5.0), 1 are unknown",
+        "     -> mqlab verify x --release 5.4.0  # about 3 min",
     ]
 
 
@@ -337,11 +342,10 @@ def test_the_page_has_what_the_terminal_has() -> None:
     html = page(found, screen(found, LEDGER, RULES))
     for line in (
         "NOT KNOWN",
-        "What gets better",
-        "ORDER-01 it",
+        "ORDER-01 it (ordered-lock-handover; better)",
         "4.9.7: 60 s",
         "5.5.0: 20 s",
-        "What has no decided cell",
+        "ALSO: different",
     ):
         assert line in html
     assert "<script" not in html
@@ -463,8 +467,8 @@ def test_the_command_says_what_becomes_of_a_broker_conf(tmp_path: Path, capsys: 
     told = capsys.readouterr().out
     assert "line 2: haSlaveFallbehindMax: is haMaxGapNotInSync in 5.5.0" in told
     assert "line 4: nonsense: neither release knows it in a broker.conf" in told
-    assert "registerBrokerTimeoutMills=6000: stays as you set it, while the default goes from 6000 to 24000" in told
-    assert "broker transactionCheckInterval: from 60000 to 30000" in told
+    assert "registerBrokerTimeoutMills=6000: stays as you set it, while the default goes 6000 -> 24000" in told
+    assert "transactionCheckInterval 60000 -> 30000" in told
     assert "haSlaveFallbehindMax" in html.read_text("utf-8")
 
 
@@ -506,7 +510,8 @@ def test_what_is_to_be_prepared_for_an_upgrade_to_5x_is_told_with_its_cure(capsy
     assert main([*words, "--strict"]) == EXIT_MISMATCH
     shown = capsys.readouterr().out.splitlines()
     first = next(number for number, line in enumerate(shown) if line.startswith(" 1 "))
-    assert shown[first - 1].startswith("PREPARE BEFORE YOU START (your file: 1, lost messages: ")
+    assert shown[first - 1].startswith("PREPARE BEFORE YOU START: ")
+    assert "things that get worse, the worst first; behind -> what helps (your file: 1, lost" in shown[first - 1]
     assert shown[first].startswith(
         " 1 YOUR FILE  transientStorePoolEnable is on with SYNC_FLUSH, too, which leaves it off on 4.x"
     )
@@ -517,7 +522,6 @@ def test_what_is_to_be_prepared_for_an_upgrade_to_5x_is_told_with_its_cure(capsy
     )
     told = {line: shown[number + 1] for number, line in enumerate(shown[:-1])}
     cures = {
-        "SYNC_MASTER answers SEND_OK while": "inSyncReplicas=2",
         "backlog cannot be read from its": "slaveReadEnable=true",
     }
     for harm, cure in cures.items():
@@ -605,7 +609,7 @@ def test_what_is_urgent_in_a_file_is_prepared_first_and_what_it_has_cured_is_lef
     assert "aclEnable: " not in file
     assert "slaveReadEnable" not in prepare, "a cure that the file has"
     assert "inSyncReplicas=2" not in prepare
-    assert prepare.startswith(" BEFORE YOU START (your file: 2, lost messages: ")
+    assert "(your file: 2, lost messages: " in prepare.partition("\n")[0]
     conf.write_text("aclEnable=true\n")
     assert main(words) == EXIT_OK
     assert "-> slaveReadEnable=true" in capsys.readouterr().out
@@ -619,3 +623,33 @@ def test_only_what_is_measured_to_help_takes_a_point_off_the_list(do: str, is_le
     conf = ConfChanged(in_force={"slaveReadEnable": "true"})
     found = upgrade(LEDGER, RULES, SettingsChanged(conf=conf), "4.9.7", "5.5.0")
     assert _has_cure(Point(weight=Weight.LOSS, says="it", do=(do,)), found) is is_left_out
+
+
+@pytest.mark.parametrize(("settings", "yours", "not_yours"), [
+    ("", set(), {"SYNC_FLUSH loses", "SYNC_MASTER answers"}),
+    ("flushDiskType=SYNC_FLUSH", {"SYNC_FLUSH loses"}, {"SYNC_MASTER answers"}),
+    ("brokerRole=SYNC_MASTER", {"SYNC_MASTER answers"}, {"SYNC_FLUSH loses"}),
+    ("brokerRole=SYNC_MASTER\nenableDLegerCommitLog=true\ndLegerGroup=g\ndLegerPeers=n0-a:1;n1-b:1;n2-c:1\ndLegerSelfId=n0", set(),
+     {"SYNC_MASTER answers", "SYNC_FLUSH loses"}),
+    # Whether its master is one of them is not in the file.
+    ("brokerRole=SLAVE\nbrokerId=1", {"SYNC_MASTER answers"}, {"SYNC_FLUSH loses"}),
+])  # fmt: skip
+def test_what_a_file_has_not_turned_on_is_counted_and_not_told(
+    settings: str, yours: set[str], not_yours: set[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conf = tmp_path / "mine.conf"
+    conf.write_text(f"brokerName=a\n{settings}\n")
+    words = ["upgrade", "--from", "4.9.7", "--to", "5.5.0", "--broker-conf", str(conf)]
+    assert main(words) == EXIT_OK
+    shown = capsys.readouterr().out
+    prepare = shown.partition("PREPARE")[2].partition("CHANGE YOUR ALARMS")[0]
+    assert all(one in prepare for one in yours)
+    assert not any(one in shown for one in not_yours)
+    assert re.search(r"MORE WITH --all: .*\d looked at and not yours, since your file has no [\w=]+", shown)
+    assert main([*words, "--all"]) == EXIT_OK
+    everything = capsys.readouterr().out
+    apart = everything.partition("ALSO: looked at and not yours")[2].partition("ALSO:")[0]
+    assert all(one in apart for one in not_yours), "--all has the screen's form, and its points are all there"
+    assert [line.partition(":")[0] for line in everything.splitlines() if line[0].isalpha()][:3] == [
+        line.partition(":")[0] for line in shown.splitlines() if line[0].isalpha()
+    ][:3]
