@@ -6,7 +6,8 @@ What each does was seen on started brokers of 4.9.7 and of 5.5.0, unless its doc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 from harness.audit.finding import AuditFinding, Severity
 from harness.audit.reading import BrokerReading
@@ -23,6 +24,11 @@ BESIDE_BODY_BYTES = 1 << 15
 """Properties may have so many bytes beside a body of maxMessageSize."""
 _DELAYS = re.compile(r"[+-]?\d+[smhd]( [+-]?\d+[smhd])*", re.ASCII)
 _ADDRESS = re.compile(r"[^\s,;]+:\d{1,5}", re.ASCII)
+_PEER = re.compile(r"([^-;]+)-([^\s;,:]+):(\d{1,5})", re.ASCII)
+_MEMBER = re.compile(r".[+-]?\d{1,9}", re.ASCII)
+_GROUP = (
+    "dLegerPeers=n0-HOST:40911;n1-HOST:40911;n2-HOST:40911, the same on each member, and its own id as dLegerSelfId."
+)
 _WHOLE = re.compile(r"[+-]?\d{1,10}", re.ASCII)
 _COUNTS = re.compile(r"(?!recover|batchDispatch)\w+(ThreadPoolNums|ThreadPoolQueueCapacity)")
 """All but the threads of 5.x that only some stores have: a broker starts with none of them."""
@@ -155,31 +161,133 @@ def role(broker: BrokerReading) -> Iterator[AuditFinding]:
     elif not is_slave and number != 0 and not in_group:
         yield _critical(
             "second-master", broker,
-            f"brokerId={number} with brokerRole={named}: the role decides, and the broker registers as "
-            "a master with brokerId=0, beside the master that it was to be a slave of",
+            f"brokerId={number} with brokerRole={named}: the role decides, and the broker registers as a master with brokerId=0"
+            + (", beside the master that it was to be a slave of" if number > 0 else ""),
             "brokerRole=SLAVE for a slave, brokerId=0 for a master.",
         )  # fmt: skip
 
 
 def ports(broker: BrokerReading) -> Iterator[AuditFinding]:
-    """4.x also listens at two below listenPort, and sets haListenPort to one above it when it has read its file."""
+    """A broker listens at listenPort, at two below it (5.x at any port where that is none), and for slaves at haListenPort.
+
+    4.x sets haListenPort to one above listenPort when it has read its file; 5.x does where it is 0 or less. A member of a DLedger
+    group has no such port, and that of its entry in dLegerPeers.
+    """
     conf, of_5x = broker.conf, broker.has_attributes
     port = whole_of(conf, "listenPort", LISTEN_PORT)
-    ha_port = whole_of(conf, "haListenPort", port + 1)
-    if port not in range(0 if of_5x else 3, PORTS):
-        least = "0" if of_5x else "3, since 4.x listens at two below it as well,"
-        yield _no_start(broker, "listenPort", str(port), f"A port from {least} to {PORTS - 1}.")
-    elif port == 0:
+    given = whole_of(conf, "haListenPort", 0)
+    ha_port = given if given > 0 and of_5x else port + 1
+    if port not in range(0 if of_5x else 2, PORTS):
+        least = "0" if of_5x else "2, since 4.x listens at two below it as well,"
+        yield _no_start(broker, "listenPort", str(port), f"A port from {least} to {PORTS - 2}.")
+        return
+    if port == 0:
         yield _warning(
             "any-port", broker, "listenPort=0: the broker listens at a port that the host chooses", "listenPort=10911."
         )
-    if of_5x and ha_port >= PORTS:
-        yield _no_start(broker, "haListenPort", str(ha_port), f"A port up to {PORTS - 1}.")
-    elif not of_5x and ha_port != port + 1:
+    if not broker.in_group and ha_port >= PORTS:
+        key = "haListenPort" if given == ha_port else "listenPort"
+        why = "" if given == ha_port else f", since it listens for its slaves at {ha_port}, one above"
+        yield _critical(
+            f"does-not-start-{key}", broker, f"{key}={conf.get(key, port)}: the broker does not start{why}",
+            f"A port up to {PORTS - 1 if given == ha_port else PORTS - 2}.",
+        )  # fmt: skip
+    elif not of_5x and given not in (0, port + 1):
         yield _warning(
             "ha-port-overridden", broker,
-            f"haListenPort={ha_port} does nothing: 4.x listens for its slaves at {port + 1}, one above listenPort",
+            f"haListenPort={given} does nothing: 4.x listens for its slaves at {port + 1}, one above listenPort",
             "Remove the line, and open that port to the slaves.",
+        )  # fmt: skip
+    own = {port: "listenPort", port - 2: "two below listenPort, where it listens as well"}
+    others = [("dLegerPeers", _own_port(conf))] if broker.in_group else [("haListenPort", ha_port)]
+    for key, other in others:
+        if port and other > 0 and other in own:
+            yield _critical(
+                "port-taken-by-itself", broker,
+                f"{key} has port {other}, which is {own[other]}: it does not come up (Address already in use), and its "
+                "process may stay",
+                f"Ports of its own for each: {port - 2}, {port} and, for instance, {port + 1 if key == 'haListenPort' else 40911}.",
+            )  # fmt: skip
+
+
+def group(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """Members of a DLedger group (``DLedgerConfig``, ``BrokerStartup``): ids are parted from addresses by the first hyphen."""
+    conf = broker.conf
+    if not broker.in_group:
+        return
+    if conf.get("enableControllerMode") == "true":
+        yield _critical(
+            "two-kinds-of-groups", broker,
+            'enableControllerMode=true and enableDLegerCommitLog=true: the broker does not start and prints "The config '
+            'enableControllerMode and enableDLegerCommitLog cannot both be true."',
+            "Keep one of them: a controller elects masters of brokers with plain commit logs, a DLedger group its own.",
+        )  # fmt: skip
+        return
+    own, peers = conf.get("dLegerSelfId", ""), [one for one in conf.get("dLegerPeers", "").split(";") if one]
+    ids = [one.partition("-")[0] for one in peers]
+    lacking = [key for key in ("dLegerSelfId", "dLegerPeers") if not conf.get(key)]
+    wrong = [one for one in peers if not _PEER.fullmatch(one)]
+    if lacking:
+        says, advice = f"enableDLegerCommitLog=true without {' and '.join(lacking)}", _GROUP
+    elif not _MEMBER.fullmatch(own):
+        says, advice = (
+            f"dLegerSelfId={excerpt(own)} is not a letter and a number",
+            "dLegerSelfId=n0, and n1, n2 for others.",
+        )
+    elif wrong:
+        says, advice = f'dLegerPeers has "{excerpt(wrong[0])}", which is not ID-HOST:PORT', _GROUP
+    elif own not in ids:
+        says, advice = (
+            f"dLegerSelfId={excerpt(own)} is none of the ids in dLegerPeers ({excerpt(', '.join(ids))})",
+            _GROUP,
+        )
+    else:
+        yield from _members(broker, ids)
+        return
+    yield _critical("does-not-start-group", broker, f"{says}: the broker does not start", advice)
+
+
+def _members(broker: BrokerReading, ids: Sequence[str]) -> Iterator[AuditFinding]:
+    if twice := [one for one, count in Counter(ids).items() if count > 1]:
+        yield _critical(
+            "group-falls-apart", broker,
+            f"dLegerPeers has the id {excerpt(', '.join(twice))} more than once: the broker starts and counts them as one "
+            "member, so that a group of these elects each of them its leader",
+            _GROUP,
+        )  # fmt: skip
+    elif any(" " in one for one in ids):
+        yield _critical(
+            "group-falls-apart", broker, "dLegerPeers has a blank, which belongs to the id behind it: that member does not start",
+            _GROUP,
+        )  # fmt: skip
+    elif len(ids) % 2 == 0:
+        yield _warning(
+            "even-group", broker,
+            f"dLegerPeers has {len(ids)} members, of which {len(ids) // 2 + 1} have to live: it survives the loss of "
+            f"{len(ids) // 2 - 1}, as a group of {len(ids) - 1} does",
+            f"{len(ids) + 1} members survive the loss of {len(ids) // 2}.",
+        )  # fmt: skip
+    if not broker.conf.get("dLegerGroup"):
+        yield _warning(
+            "group-without-name", broker, "dLegerGroup is not set: the broker starts, in a group without a name",
+            "dLegerGroup=NAME, the same in the file of each member; brokerName is a good one.",
+        )  # fmt: skip
+
+
+def _own_port(conf: Mapping[str, str]) -> int:
+    peers = (_PEER.fullmatch(one) for one in conf.get("dLegerPeers", "").split(";"))
+    own = [int(one[3]) for one in peers if one and one[1] == conf.get("dLegerSelfId")]
+    return own[0] if own else -1
+
+
+def stores(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """``MessageStoreConfig.isEnableRocksDBStore`` compares with one word, whatever its letters' case."""
+    text = broker.conf.get("storeType", "default")
+    if broker.has_attributes and text.lower() not in ("default", "defaultrocksdb"):
+        yield _warning(
+            "store-of-no-type", broker,
+            f"storeType={excerpt(text)} is neither default nor defaultRocksDB: the broker starts with its default store all the same",
+            "storeType=defaultRocksDB for RocksDB, or leave it out.",
         )  # fmt: skip
 
 
@@ -210,5 +318,5 @@ def _warning(kind: str, broker: BrokerReading, says: str, advice: str) -> AuditF
 
 OF_RUNNING = (deletion, files, waits)
 """What may be so of a broker that runs."""
-OF_FILES = (name_servers, *OF_RUNNING, role, ports, starts)
+OF_FILES = (name_servers, *OF_RUNNING, role, ports, group, stores, starts)
 """What may be so of a broker.conf."""

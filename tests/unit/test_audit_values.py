@@ -9,10 +9,16 @@ import pytest
 from harness.audit.conf import judge_conf
 from harness.audit.finding import AuditFinding, Severity
 from harness.model.broker_conf import conf_of
+from harness.releases.class_file import class_of, texts
 from tests.lib.conf_oracle import is_brokers, stock
 
 POOL_OF_5X = {"transientStorePoolEnable": "true", "flushDiskType": "SYNC_FLUSH"}
-GROUP = {"enableDLegerCommitLog": "true", "dLegerGroup": "g", "dLegerPeers": "n0-a:1;n1-b:1", "dLegerSelfId": "n0"}
+GROUP = {
+    "enableDLegerCommitLog": "true",
+    "dLegerGroup": "g",
+    "dLegerPeers": "n0-a:1;n1-b:1;n2-c:1",
+    "dLegerSelfId": "n0",
+}
 
 
 def found(settings: dict[str, str], release: str = "4.9.7") -> dict[str, AuditFinding]:
@@ -43,6 +49,17 @@ def found(settings: dict[str, str], release: str = "4.9.7") -> dict[str, AuditFi
     ({"brokerId": "1"}, "second-master", Severity.CRITICAL, "brokerRole=ASYNC_MASTER"),
     ({**GROUP, "brokerRole": "SLAVE"}, "does-not-start", Severity.CRITICAL, "does not start"),
     ({**GROUP, "brokerRole": "SLAVE", "brokerId": "1"}, "role-without-meaning", Severity.WARNING, "elects its master"),
+    ({"brokerId": "-1"}, "second-master", Severity.CRITICAL, "registers as a master with brokerId=0"),
+    ({**GROUP, "dLegerSelfId": "n7"}, "does-not-start-group", Severity.CRITICAL, "none of the ids in dLegerPeers (n0, n1, n2)"),
+    ({**GROUP, "dLegerSelfId": ""}, "does-not-start-group", Severity.CRITICAL, "without dLegerSelfId"),
+    ({**GROUP, "dLegerSelfId": "x"}, "does-not-start-group", Severity.CRITICAL, "not a letter and a number"),
+    ({**GROUP, "dLegerPeers": "a:1;b:1;c:1"}, "does-not-start-group", Severity.CRITICAL, 'has "a:1", which is not ID-HOST:PORT'),
+    ({**GROUP, "dLegerPeers": "n0-a:1,n1-b:1"}, "does-not-start-group", Severity.CRITICAL, "not ID-HOST:PORT"),
+    ({**GROUP, "dLegerPeers": ""}, "does-not-start-group", Severity.CRITICAL, "without dLegerPeers"),
+    ({**GROUP, "dLegerPeers": "n0-a:1;n0-b:1;n1-c:1"}, "group-falls-apart", Severity.CRITICAL, "n0 more than once"),
+    ({**GROUP, "dLegerPeers": "n0-a:1; n1-b:1;n2-c:1"}, "group-falls-apart", Severity.CRITICAL, "has a blank"),
+    ({**GROUP, "dLegerPeers": "n0-a:1;n1-b:1"}, "even-group", Severity.WARNING, "survives the loss of 0, as a group of 1"),
+    ({**GROUP, "dLegerGroup": ""}, "group-without-name", Severity.WARNING, "a group without a name"),
     ({"sendMessageThreadPoolNums": "0"}, "does-not-start-sendMessageThreadPoolNums", Severity.CRITICAL, "does not start"),
     ({"pullThreadPoolQueueCapacity": "-1"}, "does-not-start-pullThreadPoolQueueCapacity", Severity.CRITICAL, "=-1"),
     ({"listenPort": "70000"}, "does-not-start-listenPort", Severity.CRITICAL, "does not start"),
@@ -64,8 +81,20 @@ def test_a_value_that_breaks_a_broker_is_told_with_what_to_write(
     ({"haListenPort": "70000"}, "ha-port-overridden", "does-not-start-haListenPort"),
     ({"haListenPort": "11912"}, "ha-port-overridden", ""),
     ({"haListenPort": "10912"}, "", ""),
+    ({"listenPort": "65534"}, "", ""),
+    ({"listenPort": "65535"}, "does-not-start-listenPort", "does-not-start-listenPort"),
+    ({"listenPort": "2"}, "", ""),
+    ({"listenPort": "1"}, "does-not-start-listenPort", ""),
+    ({"haListenPort": "0"}, "", ""),
+    ({"haListenPort": "10911"}, "ha-port-overridden", "port-taken-by-itself"),
+    ({"haListenPort": "10909"}, "ha-port-overridden", "port-taken-by-itself"),
+    ({**GROUP, "dLegerPeers": "n0-a:10911;n1-b:1;n2-c:1"}, "port-taken-by-itself", "port-taken-by-itself"),
+    ({**GROUP, "listenPort": "65535"}, "", ""),
+    ({"storeType": "rocksdb"}, "ignored-keys", "store-of-no-type"),
+    ({"storeType": "defaultROCKSDB"}, "ignored-keys", ""),
+    ({**GROUP, "enableControllerMode": "true"}, "ignored-keys", "two-kinds-of-groups"),
 ])  # fmt: skip
-def test_ports_differ_by_release(settings: dict[str, str], of_4x: str, of_5x: str) -> None:
+def test_what_a_value_does_may_differ_by_release(settings: dict[str, str], of_4x: str, of_5x: str) -> None:
     for release, kind in (("4.6.0", of_4x), ("4.9.7", of_4x), ("5.5.0", of_5x)):
         assert set(found(settings, release)) == ({kind} if kind else set())
 
@@ -111,3 +140,11 @@ def test_a_pool_is_off_on_a_slave_or_on_and_not_both() -> None:
             assert {kind for kind in kinds if kind.startswith("pool")} == {"pool-off"}
     led = {**POOL_OF_5X, "brokerRole": "SLAVE", "enableControllerMode": "true"}
     assert {kind for kind in found(led, "5.5.0") if kind.startswith("pool")} == {"pool-delays-sends"}
+
+
+@pytest.mark.parametrize("release", ["5.3.3", "5.5.0"])
+def test_what_a_broker_prints_as_it_refuses_two_kinds_of_groups_is_in_its_class(release: str) -> None:
+    says = found({**GROUP, "enableControllerMode": "true"}, release)["two-kinds-of-groups"].says
+    printed = [one.removesuffix("%n") for one in texts(class_of(release, "org.apache.rocketmq.broker.BrokerStartup"))]
+    assert any(one and f'"{one}"' in says for one in printed)
+    assert {"default", "defaultRocksDB"} <= {*texts(class_of(release, "org.apache.rocketmq.store.StoreType"))}
