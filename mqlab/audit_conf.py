@@ -12,7 +12,7 @@ from harness.audit.finding import Severity
 from harness.model.broker_conf import ConfFile
 from harness.model.findings import Finding
 from harness.model.rocketmq import PAGE_CACHE_BUSY
-from harness.printable import counted, printable
+from harness.printable import counted, printable_lines
 from harness.releases.jars import recorded_releases
 from harness.releases.properties import read_conf
 from harness.releases.settings import settings_of
@@ -39,7 +39,7 @@ def audit_conf(options: argparse.Namespace) -> int:
     if options.json:
         print_json([_as_json(one, record) for one in judged])
     else:
-        print("\n\n".join("\n".join(map(printable, _lines(one, record))) for one in judged))
+        print("\n".join(printable_lines(line) for line in _lines(judged, record)))
         print(f"\nsee it happen with this file: mqlab verify append-lock-over-1s --broker-conf {options.broker_conf}")
     return int(max((finding.severity for one in judged for finding in one.findings), default=Severity.NONE))
 
@@ -50,25 +50,62 @@ def named_conf(conf: ConfFile, release: str) -> ConfJudged:
     return dataclasses.replace(judged, findings=tuple(named(judged.findings)))
 
 
-def _lines(judged: ConfJudged, record: Sequence[Finding]) -> Iterator[str]:
-    yield f"on {judged.release} sends are refused with [REJECTREQUEST] after {judged.refuses}"
-    if judged.release not in recorded_releases():
-        yield f"  its settings are those of its own classes; what {judged.release} does by them was not measured"
-    for line in _measured(judged, record):
-        yield (
-            f"  {line.provenance or f'measured on {line.release}'} ({line.claim}){_elsewhere(judged, line)}: {line.summary}"
-        )
+RELEASE_OF_EACH = "the release"
+
+
+def _lines(judged: Sequence[ConfJudged], record: Sequence[Finding]) -> Iterator[str]:
+    """What is the same on all releases comes once and first, then what is of some of them alone; of each the findings first."""
+    on: dict[tuple[str, ...], list[str]] = {}
+    told_on: dict[str, list[str]] = {}
+    own: dict[str, dict[str, str]] = {}
+    for one in judged:
+        for block in _told(one):
+            alike = block.replace(one.release, RELEASE_OF_EACH)
+            told_on.setdefault(alike, []).append(one.release)
+            own.setdefault(alike, {})[one.release] = block
+    for alike, some in told_on.items():
+        on.setdefault(tuple(some), []).append(alike if len(some) > 1 else own[alike][some[0]])
+    every = tuple(one.release for one in judged)
+    for releases in sorted(on, key=lambda of: (of != every, every.index(of[0]))):
+        if len(judged) > 1:
+            yield f"on {'each of ' if releases == every else ''}{', '.join(releases)}:"
+        yield from on[releases]
+        yield ""
+    for release in every:
+        if release not in recorded_releases():
+            yield f"the settings of {release} are those of its own classes; what it does by them was not measured"
+    yield from _measured_on(judged, record)
+
+
+def _told(judged: ConfJudged) -> Iterator[str]:
+    """The findings of a release, and what was looked at, a text of one line or two each."""
     for finding in judged.findings:
-        yield f"{finding.severity.name} {finding.kind}: {finding.where}: {finding.says}"
-        yield f"    {finding.advice}"
+        yield f"{finding.severity.name} {finding.kind}: {finding.where}: {finding.says}\n    {finding.advice}"
     if not judged.findings:
-        yield "nothing else of it is known to go wrong"
+        yield "nothing of it is known to go wrong"
+    yield f"sends are refused with [REJECTREQUEST] after {judged.refuses}"
     checked, read, unknown = len(judged.checked), len(judged.read), len(judged.unknown)
     which = f" ({', '.join(judged.checked)})" if checked else ""
     yield (
         f"{counted(checked + read + unknown, 'key')}: {checked} checked for what the value does{which}, {read} only for "
         f"whether the broker reads it, {unknown} not known to {judged.release}; --json names them all"
     )
+
+
+def _measured_on(judged: Sequence[ConfJudged], record: Sequence[Finding]) -> Iterator[str]:
+    """What shows these refusals measured: of releases with one verdict the newest one's figures stand for all."""
+    found: dict[tuple[str, str, str], list[tuple[ConfJudged, Finding]]] = {}
+    for one in judged:
+        for line in _measured(one, record):
+            found.setdefault((line.claim, line.status, _elsewhere(one, line)), []).append((one, line))
+    if found:
+        yield "how [REJECTREQUEST] was measured:"
+    for (claim, _, elsewhere), some in found.items():
+        _, line = some[-1]
+        on = ", ".join(dict.fromkeys(one.release for _, one in some))
+        where = line.provenance or f"measured on {on}"
+        whose = f", here of {line.release}" if len({one.release for _, one in some}) > 1 else ""
+        yield f"  {where}{whose} ({claim}){elsewhere}: {line.summary}"
 
 
 def _as_json(judged: ConfJudged, record: Sequence[Finding]) -> dict[str, object]:

@@ -286,7 +286,7 @@ def stores(broker: BrokerReading) -> Iterator[AuditFinding]:
     if broker.has_attributes and text.lower() not in ("default", "defaultrocksdb"):
         yield _warning(
             "store-of-no-type", broker,
-            f"storeType={excerpt(text)} is neither default nor defaultRocksDB: the broker starts with its default store all the same",
+            f"storeType={excerpt(text)} is neither default nor defaultRocksDB: the broker starts with its default one",
             "storeType=defaultRocksDB for RocksDB, or leave it out.",
         )  # fmt: skip
 

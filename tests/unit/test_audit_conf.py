@@ -128,7 +128,24 @@ def test_the_command_answers_by_the_record_and_its_code_is_the_worst_finding(
     assert {one["claim"] for one in said["measured"]} == {"BUSY-14", "POOL-03"}
     assert [one["severity"] for one in said["findings"]] == ["critical", "warning"]
     assert main(["audit", "--broker-conf", str(conf)]) == Severity.CRITICAL
-    assert "on 5.5.0 sends are refused with [REJECTREQUEST] after" in capsys.readouterr().out
+    assert "sends are refused with [REJECTREQUEST] after" in capsys.readouterr().out
+
+
+def test_what_is_the_same_on_several_releases_is_told_once_and_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conf = tmp_path / "broker.conf"
+    conf.write_text(
+        "brokerName=a\nnonsense=1\nwaitTimeMillsInSendQueue=soon\nenableControllerMode=true\nfileReservedTime=0\n"
+    )
+    main(["audit", "--broker-conf", str(conf)])
+    told = capsys.readouterr().out
+    heads = [line for line in told.splitlines() if line.startswith("on ")]
+    assert heads == ["on each of 4.6.0, 4.9.7, 5.3.3, 5.5.0:", "on 4.6.0, 4.9.7:", "on 5.3.3, 5.5.0:"]
+    for once in ("CRITICAL files-not-kept", "and the release keeps its default of 200", "(BUSY-14)"):
+        assert told.count(once) == 1
+    assert told.index("CRITICAL") < told.index("WARNING") < told.index("on 4.6.0, 4.9.7:")
+    assert "measured on 4.6.0, 4.9.7, 5.3.3, 5.5.0, here of 5.5.0 (BUSY-14): A stall" in told
 
 
 def test_what_was_measured_with_another_value_than_the_files_says_so(
