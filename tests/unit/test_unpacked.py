@@ -24,7 +24,7 @@ from mqlab.bundle import open_bundle
 
 SMALL = Bounds(bytes_max=10**6, members_max=10)
 SECONDS_MAX = 5.0
-"""A bomb of ten gigabytes takes some thirty seconds to unpack."""
+"""Of a processor; to unpack ten gigabytes of zeros takes many times as long."""
 
 
 def _zeros(path: Path, count: int, before: bytes = b"") -> Path:
@@ -49,14 +49,14 @@ def _header(name: str, size: int) -> bytes:
 def test_ten_gigabytes_of_zeros_are_refused_within_moments(tmp_path: Path, before: bytes) -> None:
     bomb = _zeros(tmp_path / "bomb.tgz", 160, before)
     (tmp_path / "place").mkdir()
-    since, memory_kb = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    since_s, memory_kb = time.thread_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(UsageError, match="is no build that can be run"):
         take_build(bomb, tmp_path / "cache")
     with pytest.raises(ConfigurationError, match="is not replayed"):
         open_bundle(bomb, tmp_path / "place")
     with bomb.open("rb") as raw, pytest.raises(PackedError, match="it unpacks to more than 200 times its size"):
         sum(map(len, blocks(raw)))
-    assert time.monotonic() - since < 3 * SECONDS_MAX
+    assert time.thread_time() - since_s < SECONDS_MAX
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_kb < 300_000
 
 
@@ -126,10 +126,10 @@ def test_a_log_in_a_zip_of_another_kind_or_packed_otherwise_is_named() -> None:
 
 def test_empty_members_without_end_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(harness.unpacked, "SECONDS_MAX", 0.1)
-    since = time.monotonic()
+    since_s = time.thread_time()
     with pytest.raises(PackedError, match=r"take more than 0\.1 s to unpack"):
         Unpacked(io.BytesIO(gzip.compress(b"") * 1_000_000)).read(1)
-    assert time.monotonic() - since < SECONDS_MAX
+    assert time.thread_time() - since_s < SECONDS_MAX
 
 
 def _tar(path: Path, *pieces: bytes) -> Path:
