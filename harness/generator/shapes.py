@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from harness.errors import UsageError
+from harness.printable import printable
 
 SPIKE_FROM, SPIKE_TO, SPIKE_BASE = 0.4, 0.5, 0.2
 """A spike takes a tenth of the load's time, in its middle, at five times the rate before and after."""
+
+SECONDS_MAX, RATE_HZ_MAX = 86_400, 1_000_000
+"""Of a replay, as of ``--duration`` and ``--rate``."""
+LINE_BYTES_MAX = 2**20
+"""A record of a history has some hundred bytes."""
+SAID_MAX = 200
 
 Shape = Sequence[tuple[float, float]]
 """(seconds from the start, share of the rate from then on), by time."""
@@ -62,19 +72,43 @@ def read_replay(path: Path) -> Replay:
     """The rate by second at which the sends of a history were due. Any producer's history of a run will do.
 
     Raises:
-        UsageError: the file has no sends.
+        UsageError: the file has no sends, or some that no load of a day may have.
     """
-    counts: dict[int, int] = {}
     try:
-        with path.open("rb") as lines:
-            for line in lines:
-                if b'"type":"send"' in line:
-                    second = int(json.loads(line)["intended_ns"]) // 1_000_000_000
-                    counts[second] = counts.get(second, 0) + 1
-    except (OSError, ValueError, KeyError) as error:
-        raise UsageError(f"--replay {path}: {error}", advice="Give a history/*.jsonl of a recorded run.") from error
+        with path.open("rb") as file:
+            counts = Counter(_seconds_of(file))
+    except (OSError, ValueError, RecursionError) as error:
+        raise _no_replay(path, printable(str(error)[:SAID_MAX]) or "it cannot be read") from error
     if not counts:
-        raise UsageError(f"--replay {path}: it holds no sends", advice="Give a producer's history of a recorded run.")
-    first, most = min(counts), max(counts.values())
-    seconds = tuple((float(second - first), counts.get(second, 0) / most) for second in range(first, max(counts) + 1))
+        raise _no_replay(path, "it holds no sends")
+    first, last, most = min(counts), max(counts), max(counts.values())
+    if last - first >= SECONDS_MAX:
+        raise _no_replay(
+            path, f"its sends are spread over {last - first + 1:,} s, and a load has {SECONDS_MAX:,} at most"
+        )
+    if most > RATE_HZ_MAX:
+        raise _no_replay(path, f"{most:,} of its sends are due in one second, and a load has {RATE_HZ_MAX:,} at most")
+    seconds = tuple((float(second - first), counts[second] / most) for second in range(first, last + 1))
     return Replay(seconds=seconds, rate_hz=float(most))
+
+
+def _seconds_of(file: BinaryIO) -> Iterator[int]:
+    """The second of each send. Raises OSError, ValueError and RecursionError."""
+    for number in itertools.count(1):
+        if not (line := file.readline(LINE_BYTES_MAX + 1)):
+            return
+        if len(line) > LINE_BYTES_MAX:
+            raise ValueError(f"line {number:,} has more than {LINE_BYTES_MAX:,} bytes")
+        if b'"type":"send"' in line:
+            try:
+                record = json.loads(line)
+            except ValueError as error:
+                raise ValueError(f"line {number:,} is no record of a history") from error
+            due = record.get("intended_ns") if isinstance(record, dict) else None
+            if type(due) is not int or not 0 <= due < 2**63:
+                raise ValueError(f"line {number:,} has no time in nanoseconds as intended_ns")
+            yield due // 1_000_000_000
+
+
+def _no_replay(path: Path, why: str) -> UsageError:
+    return UsageError(f"--replay {path}: {why}", advice="Give a producer's history/*.jsonl of a recorded run.")

@@ -11,7 +11,7 @@ from harness.clients.python.body import make_body, read_body
 from harness.clients.python.schedule import Schedule
 from harness.clients.python.tally import Tally
 from harness.errors import EXIT_USAGE, UsageError
-from harness.generator import senders
+from harness.generator import senders, shapes
 from harness.generator.options import DriverSpec, LoadOptions, LocustSpec
 from harness.generator.shapes import read_replay, shape_named, share_at
 from harness.generator.target import Target
@@ -137,6 +137,40 @@ def test_a_recorded_rate_is_replayed_with_its_pauses(tmp_path: Path) -> None:
     assert replay.seconds == ((0.0, 1.0), (1.0, 0.5), (2.0, 0.0), (3.0, 0.25))
     history.write_text('{"type":"anchor"}\n')
     with pytest.raises(UsageError, match="no sends"):
+        read_replay(history)
+
+
+def _send(due: object) -> str:
+    return f'{{"type":"send","intended_ns":{due}}}'
+
+
+@pytest.mark.parametrize(("lines", "says"), [
+    (['[{"type":"send"}]'], "line 1 has no time in nanoseconds"), (['"type":"send"'], "line 1 is no record of a history"),
+    *[([_send(due)], "line 1 has no time in nanoseconds") for due in
+      ("null", "Infinity", "-Infinity", "NaN", "1.5", "1e300", "-1", 2**63, '"12"', "true", "[1]", "{}")],
+    ([_send("1" * 5000)], "line 1 is no record of a history"),
+    ([_send("[" * 100_000)], "recursion"),
+    ([_send(1), _send(3 * 10**17)], "its sends are spread over 300,000,001 s, and a load has 86,400 at most"),
+    ([_send(3 * 10**17), _send(1)], "its sends are spread over 300,000,001 s"),
+    ([_send(1), '{"type":"send"}'], "line 2 has no time in nanoseconds"),
+    ([_send(1), '{"type":"send","x":"\x1b[2J'], "line 2 is no record of a history"),
+    ([" " * 2**20 + _send(1)], "line 1 has more than 1,048,576 bytes"),
+    (["\udcff"], "it holds no sends"),
+])  # fmt: skip
+def test_an_odd_history_is_not_replayed(tmp_path: Path, lines: list[str], says: str) -> None:
+    history = tmp_path / "history.jsonl"
+    history.write_text("\n".join(lines) + "\n", "utf-8", errors="surrogateescape")
+    with pytest.raises(UsageError, match=says):
+        read_replay(history)
+
+
+def test_more_sends_in_a_second_than_a_load_may_have_are_not_replayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shapes, "RATE_HZ_MAX", 2)
+    history = tmp_path / "history.jsonl"
+    history.write_text(f"{_send(1)}\n" * 3)
+    with pytest.raises(UsageError, match="3 of its sends are due in one second, and a load has 2 at most"):
         read_replay(history)
 
 
