@@ -220,9 +220,39 @@ def is_bundle(word: str) -> bool:
     return word.endswith(BUNDLES)
 
 
-def _release(text: str) -> str:
+@dataclass(frozen=True)
+class Build:
+    """A build of the user's own, as it was named: nothing of it is read before ``take_builds``."""
+
+    path: Path
+
+
+def take_builds(options: argparse.Namespace) -> None:
+    """Take in the builds that options name, which have the names of these releases then. Raises UsageError."""
+    for name, value in list(vars(options).items()):
+        if isinstance(value, Build):
+            setattr(options, name, _taken(value))
+        elif isinstance(value, list | tuple) and any(isinstance(one, Build) for one in value):
+            taken = (_taken(one) if isinstance(one, Build) else one for one in value)
+            setattr(options, name, type(value)(dict.fromkeys(taken)))
+
+
+def _taken(build: Build) -> str:
+    try:
+        return take_build(build.path)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{shown(str(build.path))} is not {RELEASE.noun}", advice="Give another path.") from error
+
+
+def names_a_build(options: argparse.Namespace) -> bool:
+    """Whether an option names a build by its path."""
+    values = (value if isinstance(value, list | tuple) else (value,) for value in vars(options).values())
+    return any(isinstance(one, Build) for several_or_one in values for one in several_or_one)
+
+
+def _release(text: str) -> str | Build:
     if is_path(text):
-        return take_build(Path(text))
+        return Build(Path(text))
     if not VERSION.fullmatch(text):
         raise UsageError.unknown("release", text, known_releases())
     return text
@@ -246,7 +276,7 @@ FAULT = Kind(noun="NAME[:VALUE[,KEY=VALUE...]]@TIME", read=parse_fault)
 DURATION = Kind(noun="a time like 60s", read=parse_seconds)
 
 RELEASE = Kind(noun="a release, nor a build that can be read", read=_release)
-"""The name of a release that is recorded, or that is learned when it is used first, or of a build, which is taken in at once."""
+"""The name of a release that is recorded, or that is learned when it is used first, or a build, until ``take_builds``."""
 RELEASES_SAID = "{recorded}, another one of Maven Central, or the path of a build".format(
     recorded=", ".join(recorded_releases())
 )

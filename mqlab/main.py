@@ -23,6 +23,7 @@ from harness.paths import PACKAGES
 from harness.printable import printable_lines
 from harness.signals import interruptible
 from mqlab.console import console as lab_console
+from mqlab.kinds import take_builds
 from mqlab.machine import of_this_machine
 from mqlab.options import Adder, Command
 
@@ -80,6 +81,7 @@ def _carried_out(arguments: Sequence[str] | None, console: Console) -> int:
         print(f"mqlab: {words[0]} is no command any more: {GONE[words[0]]}.", file=sys.stderr)
         return EXIT_GONE
     options = _parsed(words)
+    take_builds(options)
     # A resumed run reads the command that it was started with.
     options.parse = _parsed
     command: Command = options.command

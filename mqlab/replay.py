@@ -14,12 +14,11 @@ from rich.console import Console
 
 from analysis.verdicts.numbers import printable
 from harness.errors import EXIT_MISMATCH, ConfigurationError, LabError, UsageError
-from harness.releases.jars import known_releases
+from harness.releases.jars import known_releases, recorded_releases
 from harness.rundir.layout import new_run_id
 from harness.rundir.manifest import Manifest, read_manifest
 from harness.scratch import scratch_folder
 from mqlab.bundle import open_bundle
-from mqlab.kinds import is_bundle
 from mqlab.options import DEFAULT_RUNS, print_json
 from mqlab.recorded_command import command_of_run
 from mqlab.resume import difference, rules_of
@@ -80,7 +79,8 @@ def _options_of(file: Path, run: Path, options: argparse.Namespace, console: Con
             file, f"it brings {listed(asked_for)} with it, which would be run here",
             f"Look at it (tar -xzf {file}), and add --trust if you do.",
         )  # fmt: skip
-    if not {*again.release} <= named and again.release not in named:
+    of_trial = again.release or recorded_releases()[-1]
+    if not {*again.release} <= named if again.verb == "verify" else of_trial not in named:
         raise _refused(file, "its command is of another release than its run")
     _set_what_is_this_hosts(file, again, options)
     try:
@@ -94,8 +94,6 @@ def _options_of(file: Path, run: Path, options: argparse.Namespace, console: Con
 
 def _set_what_is_this_hosts(file: Path, again: argparse.Namespace, options: argparse.Namespace) -> None:
     """Where and how it is run here."""
-    if any(map(is_bundle, again.incidents)):
-        raise _refused(file, "its command is of another bundle")
     again.parse, again.out = options.parse, options.out or DEFAULT_RUNS / new_run_id()
     again.resume, again.register, again.anyway, again.trust, again.strict = None, False, False, False, False
     # What a bundle names was not named by the user.

@@ -7,6 +7,7 @@ import dataclasses
 import gzip
 import io
 import json
+import re
 import shutil
 import tarfile
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ import pytest
 from rich.console import Console
 
 import mqlab.bundle
+import mqlab.kinds
 import mqlab.resume
 from analysis.report.document import ReportData
 from analysis.report.replayed import compared
@@ -282,6 +284,18 @@ FOREIGN: dict[str, tuple[Manifest, dict[str, str], str]] = {
     "JVM options": (
         _changed(command="mqlab reproduce append-stall --set broker-jvm.a.b=c --set client.d.e=f"), {},
         f"it brings -Da.b (SHA-256 {sha256(b'-Da.b=c').hexdigest()}), -Dd.e (SHA-256 "),
+    "a build of this host": (
+        _changed(command=f"mqlab reproduce append-stall --release {TEMPLATE.parent}"), {}, "which is not the run's"),
+    "a build beside": (
+        _changed(command="mqlab reproduce append-stall --release gone.zip"), {}, "its command is of a build by its path"),
+    "clients of a build": (
+        _changed(command="mqlab verify append-stall --release 4.6.0,x/y.zip"), {}, "its command is of a build by its path"),
+    "a build above": (
+        _changed(command="mqlab reproduce append-stall --release=../../x.zip"), {}, "which is not the run's"),
+    "another bundle": (
+        _changed(command="mqlab reproduce /gone/other.tar.gz"), {}, "it names '/gone/other.tar.gz'"),
+    "a bundle beside": (_changed(command="mqlab reproduce other.tar.gz"), {}, "its command"),
+    "no release": (_changed(command="mqlab reproduce append-stall"), {}, "of another release than its run"),
     "an image": (
         _changed(command="mqlab reproduce append-stall --backend compose --image evil/one"), {},
         "it brings the image evil/one (SHA-256 "),
@@ -300,6 +314,32 @@ def test_a_foreign_bundle_gets_one_sentence(tmp_path: Path, capsys: pytest.Captu
     assert f"{file} is not replayed: " in said
     assert "Traceback" not in said
     assert not captured.out
+
+
+def test_a_bundle_beside_that_is_there_is_not_replayed_by_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = _bundle(tmp_path, _changed(command="mqlab reproduce other.tar.gz"))
+    (tmp_path / "other.tar.gz").write_bytes(file.read_bytes())
+    assert main(["reproduce", str(file)]) == EXIT_USAGE
+    assert "its command is of another bundle" in capsys.readouterr().err
+
+
+def test_no_build_that_a_bundle_names_is_opened(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    taken: list[Path] = []
+    monkeypatch.setattr(mqlab.kinds, "take_build", taken.append)
+    build = tmp_path / "build.zip"
+    build.write_bytes(b"")
+    for word in (str(build), "build.zip", "./build.zip"):
+        for trust in ([], ["--trust"]):
+            file = _bundle(tmp_path, _changed(command=f"mqlab reproduce append-stall --release {word}"))
+            assert main(["reproduce", str(file), *trust]) == EXIT_USAGE
+            assert re.search("which is not the run's|is of a build by its path", capsys.readouterr().err)
+    assert not taken
 
 
 def test_options_that_a_bundle_has_its_own_of_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import functools
 import gzip
 import hashlib
@@ -29,7 +30,7 @@ from harness.releases.builds import take_build
 from harness.releases.jars import ensure_jars, known_releases, read_lock, recorded_releases
 from harness.releases.java import failure_of
 from harness.unpacked import PIECE_BYTES
-from mqlab.kinds import RELEASE
+from mqlab.kinds import RELEASE, names_a_build, take_builds
 
 _POM = """<project><modelVersion>4.0.0</modelVersion><groupId>{group}</groupId><artifactId>{artifact}</artifactId>
 <version>{version}</version><dependencies>{needs}</dependencies></project>"""
@@ -265,8 +266,14 @@ def test_a_build_is_the_same_one_as_a_folder_and_packed(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "build.tar.gz", "w:gz") as tar:
         tar.add(home, arcname="rocketmq-all")
     shutil.make_archive(str(tmp_path / "build"), "zip", home.parent)
-    names = {RELEASE(str(path)) for path in (home, home.parent, tmp_path / "build.tar.gz", tmp_path / "build.zip")}
-    (name,) = names
+    paths = [home, home.parent, tmp_path / "build.tar.gz", tmp_path / "build.zip"]
+    options = argparse.Namespace(release=tuple(RELEASE(str(path)) for path in paths), client_release=RELEASE(str(home)))
+    assert names_a_build(options)
+    assert not (tmp_path / "cache").exists() or not list((tmp_path / "cache").rglob("*.jar"))
+    take_builds(options)
+    assert not names_a_build(options)
+    (name,) = options.release
+    assert options.client_release == name
     assert name.startswith("5.5.0-corp1-")
     assert [jar.group for jar in read_lock(name)] == [jars.BUILD] * len(central.ARTIFACTS)
     shutil.rmtree(home)
