@@ -286,9 +286,7 @@ def how_to_go_on(command: str, run: Path) -> str:
 def _register(manifest: Manifest) -> None:
     """Before the first trial of `mqlab verify --register`. Raises LedgerError."""
     from analysis.ledger.add import register
-    from analysis.ledger.write import write_runs
 
     if not FOLDER_OF_RECORD.is_dir():
         raise LedgerError(f"there is no {FOLDER_OF_RECORD}", advice="The record is in a checkout, not in a wheel.")
     register(FOLDER_OF_RECORD, manifest)
-    write_runs(FOLDER_OF_RECORD)

@@ -22,7 +22,7 @@ DOCUMENT = PACKAGES / "docs" / "incidents.md"
 HEAD = """# Incidents that users reported
 
 Each stands in a thread of RocketMQ's repository, and is replayed here with what users were advised to do.
-Made by `tools/ledger.py` from [the ledger](../scenarios/LEDGER.md); do not edit it by hand. `mqlab verify INCIDENT` replays one.
+Made by `tools/ledger.py` from [the ledger](../scenarios/ledger.jsonl); do not edit it by hand. `mqlab verify INCIDENT` replays one.
 
 An incident may have several faces, and a release may have one of them without another: each face has the releases on which it
 was confirmed, of {releases}. *Gone in* names the first of these without it, not the release that fixed it;

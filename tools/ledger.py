@@ -37,7 +37,7 @@ def main(words: Sequence[str]) -> int:
     todo.add_argument(
         "--recompute",
         action="store_true",
-        help="make ledger.jsonl, LEDGER.md, the README's table, docs/incidents.md, docs/undecided.md and the tables of "
+        help="make ledger.jsonl, the README's table, docs/incidents.md, docs/undecided.md and the tables of "
         "docs/sends.md from record and rules",
     )
     todo.add_argument(

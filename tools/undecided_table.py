@@ -31,14 +31,15 @@ HEAD = """# What is undecided
 
 {undecided} of the ledger's {lines} lines are undecided: {not_run} of these have no trial under the rule and the experiment that
 they have now, {measured} were measured and did not come out. {never} more, each a claim on a release, have no line: no run of them
-is recorded.{elsewhere} Made by `tools/ledger.py` from [the ledger](../scenarios/LEDGER.md) and the claims; do not edit it by hand.
+is recorded.{elsewhere} `tools/ledger.py` makes it
+from [the ledger](../scenarios/ledger.jsonl) and the claims; do not edit it by hand.
 """
 ELSEWHERE = """ Clusters in containers are recorded on {releases}: {count} of their lines are of another release, without a trial
 of these rules, and are not listed."""
 NOT_RUN = """
 ## Not measured yet
 
-What an earlier rule or experiment found of some of them stands in [the ledger](../scenarios/LEDGER.md). The minutes are what the
+What an earlier rule or experiment found of some of them stands in [the ledger](../scenarios/ledger.jsonl). The minutes are what the
 plan guesses for two cores that have run none of it.
 
 | incident | claims | releases | what measures them | minutes |

@@ -1,4 +1,4 @@
-"""The ledger for people: a run's own ``ledger.md``, the record's ``LEDGER.md``, and the README's table of families."""
+"""The ledger for people: its table, a run's own ``ledger.md``, and the README's table of families."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from analysis.ledger.absent import NOT_RUN, Reasons, absence
-from analysis.ledger.journal import Journal
 from analysis.ledger.lines import as_recorded, ordered
 from analysis.ledger.must_know import sentences
-from analysis.ledger.record import Record, Summary
 from analysis.verdicts.numbers import cell_label, interval, number, printable, quantity, shortened
 from analysis.verdicts.order import natural_key
 from analysis.verdicts.words import expectation, unlike
 from harness.errors import LedgerError
-from harness.model.findings import FROM_RECORD, FROM_SUMMARY, Finding
+from harness.model.findings import Finding
 from harness.model.verdicts import HOLDS_IN_PART, REFUTED_IN_PART, VerdictKind
 from harness.rundir.manifest import FREEZE
 
@@ -40,8 +38,6 @@ STATUSES = (VerdictKind.CONFIRMED, HOLDS_IN_PART, VerdictKind.REFUTED, VerdictKi
 
 BEGIN = "<!-- ledger:begin -->"
 END = "<!-- ledger:end -->"
-LEDGER_MD = "LEDGER.md"
-RUNS = "## Runs"
 
 
 def ledger_table(lines: Sequence[Finding], reasons: Reasons | None = None, *, every: bool = False) -> str:
@@ -106,38 +102,6 @@ def ledger_document(findings: Sequence[Finding]) -> str:
     return _document(parts)
 
 
-def ledger_index(lines: Sequence[Finding], record: Record, reasons: Reasons | None = None) -> str:
-    """The record's ``LEDGER.md``: a table for each family, what refutes, earlier verdicts that differ, and the runs."""
-    parts = [
-        "# Ledger",
-        "",
-        "What was measured for each claim, release by release. Made by `tools/ledger.py` from [the record](record/) and the "
-        "rules, beside [ledger.jsonl](ledger.jsonl), which has the figures, the settings and the evidence; do not edit it by hand.",
-        "",
-        "A verdict holds for its release, on the host, the settings and the injection that stand beside it. "
-        "*Undecided* is never a pass. *Not applicable* is a claim where its release lacks what it sets, or has nothing for it to "
-        "cure; what else has no verdict was *not run*. A claim of which no run is recorded on any release has no row: "
-        "[undecided.md](../docs/undecided.md#not-measured-yet) names those, too.",
-        "",
-    ]
-    if summarised := [line for line in lines if line.basis == FROM_SUMMARY]:
-        parts += [
-            f"{len(summarised)} of {len(lines)} verdicts are summaries: earlier rules gave them, before trials were recorded. "
-            "Most of their intervals rest on one or two deployments of one run, and say nothing of what another deployment does.",
-            "",
-        ]
-    if without := [line for line in lines if line.basis == FROM_RECORD and not line.trials]:
-        parts += [
-            f"{len(without)} of {len(lines)} lines have no trial of today's rule and experiment: what an earlier one found is all "
-            "that the record has of them. Which are to be run, and on which releases, is in "
-            "[undecided.md](../docs/undecided.md#not-measured-yet).",
-            "",
-        ]
-    for family, of in _families(lines).items():
-        parts += [f"## {family}", "", _title(family), "", ledger_table(of, reasons, every=True), ""]
-    return _document([*parts, *_events(record), *_earlier(lines), *_runs(record.journal, record.summaries)])
-
-
 def families_table(lines: Sequence[Finding]) -> str:
     """The README's: one row a family with the claims that each release confirms, confirms in part, refutes and leaves undecided, on
     the defaults' backend; below it what of each an operator must know."""
@@ -191,61 +155,6 @@ def _families(lines: Iterable[Finding]) -> dict[str, list[Finding]]:
     for line in lines:
         found.setdefault(line.claim.partition("-")[0], []).append(line)
     return {family: of for family, of in found.items() if of}
-
-
-def _events(record: Record) -> list[str]:
-    """Counterexamples and events, each once."""
-    rows = [
-        _row([event.claim or "no claim yet", event.release, _text(event.says), _seen(event.events, event.tries),
-              "verified" if event.verified else "unverified", event.run or "none committed"])
-        for event in sorted(record.events, key=lambda one: (natural_key(one.claim), natural_key(one.release), one.id))
-    ]  # fmt: skip
-    head = [_row(["claim", "release", "what happened", "seen", "proof", "run"]), _row(["---"] * 6)]
-    said = 'A verified one has two records of different origin that agree; it refutes a "never" for good, whatever later runs show.'
-    return ["## Counterexamples and events", "", said, "", *head, *rows, ""] if rows else []
-
-
-def _seen(events: int | None, tries: int | None) -> str:
-    return "" if tries is None else f"in some of {tries}" if events is None else f"{events} of {tries}"
-
-
-def _earlier(lines: Sequence[Finding]) -> list[str]:
-    """Earlier verdicts that are not the present one; all of them stand in the ledger's lines."""
-    rows = [
-        _row([line.claim, line.release, line.backend, _text(line.injection), str(one.verdict), str(line.verdict), one.run,
-              _text(one.because)])
-        for line in lines
-        for one in line.earlier
-        if one.verdict is not line.verdict
-    ]  # fmt: skip
-    head = [
-        _row(["claim", "release", "backend", "injection", "then", "now", "by run", "what came after it"]),
-        _row(["---"] * 8),
-    ]
-    return ["## Earlier verdicts that differ", "", *head, *rows, ""] if rows else []
-
-
-def with_runs_of(index: str, journal: Journal, summaries: Sequence[Summary]) -> str:
-    """``LEDGER.md`` where only its last part, which names the runs, is of a later journal. Raises LedgerError without one."""
-    before, found, _ = index.rpartition(f"\n{RUNS}\n")
-    if not found:
-        raise LedgerError(f"{LEDGER_MD} has no line {RUNS}", advice="python -m tools.ledger --recompute")
-    return before + "\n" + _document(_runs(journal, summaries))
-
-
-def _runs(journal: Journal, summaries: Sequence[Summary]) -> list[str]:
-    """Every run that was registered or told, whatever became of it."""
-    told = {one.run: (one.created, one.commit, "summary") for one in summaries}
-    for entry in journal.of("registered"):
-        told[entry.about] = (entry.at, entry.commit, "registered, nothing of it is recorded yet")
-    for entry in journal.of("recorded"):
-        told[entry.about] = (entry.at, entry.commit, "recorded")
-    rows = [
-        _row([f"`{_code(run)}`", created[:10], f"`{commit[:12]}`", state])
-        for run, (created, commit, state) in sorted(told.items(), key=lambda item: (item[1][0], item[0]))
-    ]
-    end = f"The record's journal has {len(journal.entries)} entries and ends with `{journal.head}`."
-    return [RUNS, "", _row(["run", "date", "commit", "as"]), _row(["---"] * 4), *rows, "", end]
 
 
 def _document(parts: Iterable[str]) -> str:

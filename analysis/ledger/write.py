@@ -1,4 +1,4 @@
-"""The committed files that are made from the record: ``ledger.jsonl``, ``LEDGER.md`` and the README's table."""
+"""The committed files that are made from the record: ``ledger.jsonl`` and the README's table."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from analysis.ledger import markdown
-from analysis.ledger.absent import not_applicable
 from analysis.ledger.articles import MARKERS, articles_wrong
-from analysis.ledger.journal import read_journal
 from analysis.ledger.lines import LEDGER, lines_text, load_lines
 from analysis.ledger.recompute import ExperimentOf, recompute
-from analysis.ledger.record import Record, summaries_of
+from analysis.ledger.record import Record
 from harness.errors import LedgerError
 from harness.model.scenario import Scenario
 from harness.rundir.files import replace_file
@@ -24,9 +22,7 @@ def made_files(
 ) -> dict[Path, str]:
     """The text of each file that the record and the rules make, for a folder of scenarios. Raises LedgerError."""
     lines = recompute(record, scenarios, experiment_of)
-    reasons = not_applicable(lines, scenarios, sorted({line.release for line in lines}))
-    index = markdown.ledger_index(lines, record, reasons)
-    made = {folder / LEDGER: lines_text(lines), folder / markdown.LEDGER_MD: index}
+    made = {folder / LEDGER: lines_text(lines)}
     readme = folder.parent / "README.md"
     if readme.exists():
         with_table = markdown.between_markers(_text(readme), markdown.families_table(lines), str(readme))
@@ -52,12 +48,6 @@ def write_ledger(folder: Path, record: Record, scenarios: Sequence[Scenario], ex
         *_some(verdicts),
         *map(str, changed),
     ]
-
-
-def write_runs(record: Path) -> None:
-    """Name in LEDGER.md the runs that the record in a folder has by now; a run that begins changes nothing else that is made."""
-    journal, index = read_journal(record), record.parent / markdown.LEDGER_MD
-    _write(index, markdown.with_runs_of(_text(index), journal, summaries_of(record, journal)))
 
 
 def _write(path: Path, text: str) -> bool:

@@ -19,17 +19,15 @@ from analysis.ledger.markdown import (
     BEGIN,
     END,
     FAMILIES,
-    LEDGER_MD,
     STATUSES,
     families_table,
     ledger_document,
-    ledger_index,
     ledger_table,
 )
 from analysis.ledger.must_know import MUST_KNOW, sentences
 from analysis.ledger.recompute import recompute
 from analysis.ledger.record import read_record
-from analysis.ledger.write import RECORD, made_files, write_ledger, write_runs
+from analysis.ledger.write import RECORD, made_files, write_ledger
 from analysis.report.document import load_report_data
 from harness.errors import EXIT_OK, EXIT_USAGE, LedgerError
 from harness.model.findings import FROM_SUMMARY, Finding
@@ -183,21 +181,6 @@ def test_making_the_ledger_says_which_verdicts_changed(tmp_path: Path) -> None:
     ]
 
 
-def test_a_run_that_begins_is_named_without_making_the_ledger_anew(tmp_path: Path) -> None:
-    folder = tmp_path / "scenarios"
-    write_ledger(folder, record_of(folder / RECORD, summary("old", CONFIRMED)), GONE, experiment_now)
-    append(folder / RECORD, Entry(kind="registered", about="20261127T000000Z-begun", at="2026-11-27T00:00:00+00:00"))
-    write_runs(folder / RECORD)
-    index = (folder / LEDGER_MD).read_text("utf-8")
-    assert "| `20261127T000000Z-begun` | 2026-11-27 | `` | registered, nothing of it is recorded yet |" in index
-    for path, text in made_files(folder, read_record(folder / RECORD), GONE, experiment_now).items():
-        assert path.read_text("utf-8") == text
-    (folder / LEDGER_MD).write_text("# Ledger\n", "utf-8")
-    with pytest.raises(LedgerError, match="has no line ## Runs"):
-        write_runs(folder / RECORD)
-    assert (folder / LEDGER_MD).read_text("utf-8") == "# Ledger\n"
-
-
 # --- a run's own ------------------------------------------------------------------------------------------------------
 
 
@@ -325,22 +308,6 @@ def test_a_fence_in_an_excerpt_does_not_end_the_excerpt(tmp_path: Path, document
 
 def test_an_empty_ledger_has_a_sentence_instead_of_a_table() -> None:
     assert ledger_table([]) == families_table([]) == "No run is recorded yet."
-
-
-def test_the_ledger_for_people_has_families_counterexamples_changes_and_runs(tmp_path: Path) -> None:
-    old = summary("old", CONFIRMED, because="measured again | anew")
-    record = record_of(tmp_path / "record", old, summary("new", REFUTED, recorded="2026-11-21"), events=(EVENT,))
-    append(
-        tmp_path / "record", Entry(kind="registered", about="running", at="2026-11-23T00:00:00+00:00", commit="f" * 40)
-    )
-    record = read_record(tmp_path / "record")
-    text = ledger_index(recompute(record, GONE, experiment_now), record)
-    assert "1 of 1 verdicts are summaries" in text
-    assert "## ORDER\n\nordered consumption" in text
-    assert "| ORDER-06 | 5.3.3 | a queue waited for 63.4 s | 1 of 42 | verified |" in text
-    assert "| ORDER-06 | 5.3.3 | local | client call | confirmed | refuted | old | measured again \\| anew |" in text
-    assert "| `running` | 2026-11-23 | `ffffffffffff` | registered, nothing of it is recorded yet |" in text
-    assert record.journal.head in text
 
 
 def test_the_readme_counts_claims_by_family_on_the_defaults(tmp_path: Path, document: dict[str, Any]) -> None:

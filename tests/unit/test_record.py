@@ -68,7 +68,7 @@ def test_what_is_changed_or_removed_is_found(record: Path, spoil: Callable[[Path
 
 
 def test_another_end_has_another_head(record: Path) -> None:
-    """The last lines removed leave a whole chain; LEDGER.md names the head, and its test finds that."""
+    """The last lines removed leave a whole chain, whose head is not the one that was printed or committed."""
     before = read_journal(record).head
     without_line(record / JOURNAL, 4)
     (record / "two.jsonl").unlink()
