@@ -88,23 +88,6 @@ def test_a_claim_has_a_second_line_only_where_its_fault_was_made_in_another_way(
     assert max(map(len, by_place.values())) == 2
 
 
-def test_nothing_that_was_committed_before_the_record_is_lost() -> None:
-    record = committed()
-    assert len(record.summaries) == 761
-    assert len({one.cell() for one in record.summaries}) == 315
-    told: dict[tuple[str, str, str], set[str]] = defaultdict(set)
-    for line in load_lines(PACKAGES / "scenarios" / LEDGER):
-        # An experiment that came to be made in another way goes on in the line that it had.
-        told[line.cell()[:3]] |= {*line.runs, *(run for one in line.earlier for run in one.run.split(", "))}
-    assert [one.cell() for one in record.summaries if one.run not in told[one.cell()[:3]]] == []
-    assert all(len(one.commit) == len(one.recorded_by) == 40 for one in record.summaries)
-    yardstick = json.loads((PACKAGES / "tests" / "data" / "yardstick" / "full_runs.json").read_text("utf-8"))
-    kept = {(one.claim, one.release, one.injection): one for one in record.summaries if one.run == "yardstick"}
-    assert {key: str(one.verdict) for key, one in kept.items()} == {
-        (one["claim"], one["release"], one["injection"]): one["verdict"] for one in yardstick
-    }
-
-
 @pytest.mark.parametrize(
     ("claim", "release", "verified", "words"),
     [
