@@ -14,7 +14,7 @@ from harness.model.loads import LoadValue
 from harness.model.measures import MEASURES
 from harness.model.rules import NOT_SO, PLACEHOLDER, Claim, Kind, Part, Selection
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from harness.model.timed_faults import CELL, node_names, nodes_of
+from harness.model.timed_faults import node_names, nodes_of
 from harness.releases.jars import recorded_releases
 from harness.releases.settings import settings_of
 from mqlab.field_types import wrong_fields
@@ -120,7 +120,7 @@ def _arms(scenario: Scenario) -> Iterator[Mistake]:
 
 
 def _cell(scenario: Scenario, arm: Arm, cell: Mapping[str, object]) -> Iterator[Mistake]:
-    lacking = CELL.get(arm.fault.kind, {}).keys() - cell.keys()
+    lacking = arm.fault.cell.keys() - cell.keys()
     try:
         arm.load.messages_hz(arm.topology or scenario.topology, cell)  # type: ignore[arg-type]
     except KeyError as error:

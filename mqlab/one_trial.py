@@ -12,7 +12,7 @@ from harness.errors import UsageError, shown
 from harness.model.cells import Parameters, ParameterValue, matches
 from harness.model.cluster import Topology
 from harness.model.scenario import Arm, ArmRole, Scenario, TrialBudget
-from harness.model.timed_faults import masters_needed, needs_slaves, node_names, nodes_of
+from harness.model.timed_faults import needs_slaves, node_names, nodes_of
 
 NUMBER_MAX = 1e6
 
@@ -79,7 +79,7 @@ def _check_topology(arm: Arm, topology: Topology) -> None:
                 f"the fault of arm {arm.name} is done to {node}, and the nodes are {', '.join(known)}",
                 advice="Choose another --topology, or leave it out.",
             )
-    brokers = max(masters_needed(arm.fault), *(int(cell.get("brokers", 1)) for cell in arm.cells))
+    brokers = max(arm.fault.masters_min, *(int(cell.get("brokers", 1)) for cell in arm.cells))
     why = f"{brokers} masters, and {topology.name} has {topology.masters}" if topology.masters < brokers else ""
     if needs_slaves(arm.fault) and not topology.slaves_per_master:
         why = f"slaves, and {topology.name} has none"

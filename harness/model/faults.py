@@ -1,6 +1,8 @@
 """What faults are asked to be; ``harness/faults`` makes them happen."""
 
+import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Literal
@@ -82,6 +84,26 @@ class Fault:
     """It is made or watched by rules in the broker's JVM."""
     kills_broker: ClassVar[bool] = False
     """What the broker was told while it ran is gone with its process."""
+    cell: ClassVar[Parameters] = {}
+    """What is a cell's parameter of it in an incident; on a load each has its value here where nothing is said."""
+    unless_said: ClassVar[Mapping[str, object]] = {}
+    """What a load takes for fields that have no value by themselves. The first one is the parameter that needs no name."""
+    of_incidents: ClassVar[tuple[str, ...]] = ()
+    """Fields that only an incident has a use for: Locust sends no message alone, a time is given, a fault names its node, and who
+    loads a broker sees what is left behind."""
+    stays_s: ClassVar[float | None] = None
+    """How long it is on in a load unless its ``for`` says otherwise, infinite until the load ends; None for what ends by itself."""
+    stays_by: ClassVar[str] = ""
+    """The parameter of the cell that says how long it is on."""
+    ways: ClassVar[tuple[str, ...]] = ()
+    """How it can be made, where a load may choose; the first one is the default."""
+    done_to: ClassVar[Literal["", "client", "node"]] = ""
+    """A ``client`` alone, which is the lab's on any cluster, or one ``node`` from outside, which may be the user's own where a file
+    says how it is reached. Anything else is done to a cluster that the lab has started."""
+    masters_min: ClassVar[int] = 1
+    """It is about the second broker, or leaves one that takes sends while another is away, where it is 2."""
+    needs_slaves: ClassVar[bool] = False
+    """It is done to a slave."""
 
     def __init_subclass__(cls) -> None:
         if "kind" not in vars(cls):
@@ -111,6 +133,7 @@ class KillOwners(Fault):
     shown_by = "the process ran before the signal, and its exit was seen after it"
     ends_owners = True
     standstill = Standstill.LOCK
+    done_to = "client"
 
 
 class ShutDownOwners(Fault):
@@ -121,6 +144,7 @@ class ShutDownOwners(Fault):
     ends_owners = True
     standstill = Standstill.LISTENER
     """One that is at work when its owner ends; else they do not stand still."""
+    done_to = "client"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +158,7 @@ class KillStoppingOwners(Fault):
     proofs = (Proof.OWNERS_KILLED,)
     shown_by = "the process ran still when its grace was over, and its exit was seen after the signal"
     ends_owners = True
+    done_to = "client"
     grace_s: float = 5.0
     first_s: float = 30.0
 
@@ -147,6 +172,8 @@ class SilenceOwners(Fault):
     proofs = (Proof.OWNERS_GONE,)
     shown_by = "each thread was stopped soon after the signal and just before the end, and none had computed in between"
     ends_owners = True
+    stays_s = math.inf
+    done_to = "client"
 
 
 class CutOffOwners(Fault):
@@ -158,6 +185,7 @@ class CutOffOwners(Fault):
     proofs = (Proof.OWNERS_GONE, Proof.HELD)
     shown_by = "the rules of the cut have dropped packets, by the kernel's count"
     ends_owners = True
+    stays_s = math.inf
 
 
 class PauseOwners(Fault):
@@ -168,6 +196,9 @@ class PauseOwners(Fault):
     shown_by = (
         "each thread was stopped soon after the signal and just before it went on, and none had computed in between"
     )
+    stays_by = "pause_s"
+    cell: ClassVar[Parameters] = {"pause_s": 10.0}
+    done_to = "client"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,6 +209,7 @@ class CollectOwners(Fault):
     proofs = (Proof.HELD,)
     shown_by = "the longest full collection of the process's own gc.log took as long as was asked"
     standstill = Standstill.PROCESS
+    done_to = "client"
     stop_s: float = 6.0
 
     def seconds(self, params: Parameters) -> float:
@@ -215,6 +247,7 @@ class LockOwners(Fault):
     proofs = (Proof.HELD,)
     shown_by = "two listeners or more waited for the lock when it was let go, by the lock's own count"
     standstill = Standstill.LISTENER
+    done_to = "client"
     since_s: float = 10.0
 
     def seconds(self, params: Parameters) -> float:
@@ -232,6 +265,7 @@ class ResizeTopic(Fault):
 
     proofs = (Proof.DONE,)
     shown_by = "each name server lists the topic with the step's numbers, which is waited for; a step may ask for what there is"
+    unless_said: ClassVar[Mapping[str, object]] = {"steps": ((8, 4, 5.0),)}
     steps: tuple[tuple[int, int, float], ...]
     mended: tuple[int, int] = (8, 8)
     drained: bool = False
@@ -243,6 +277,8 @@ class BrokerAway(Fault):
     proofs = (Proof.BROKER_GONE,)
     shown_by = "the process's exit was seen, and nobody answered at its address then"
     kills_broker = True
+    stays_s = 10.0
+    masters_min = 2
 
 
 class MasterAway(Fault):
@@ -251,6 +287,7 @@ class MasterAway(Fault):
     proofs = (Proof.BROKER_GONE,)
     shown_by = "the process's exit was seen, and nobody answered at its address then"
     kills_broker = True
+    stays_s = 10.0
 
 
 class RestartBroker(Fault):
@@ -308,6 +345,8 @@ class RollingUpgrade(Fault):
     proofs = (Proof.DONE,)
     shown_by = "each node was stopped, and says in its own answers that it is of the other release; a client's history says its own"
     kills_broker = True
+    cell: ClassVar[Parameters] = {"to": "5.5.0"}
+    masters_min = 2
     order: tuple[UpgradeStep, ...] = ("namesrv", "slave", "master")
     back: bool = False
     drained_s: float = 0.0
@@ -329,6 +368,9 @@ class AppendStall(Fault):
     proofs = (Proof.STAMPED,)
     shown_by = "the rule in the broker, or its watch of a freeze, stamped the append at its entry and its exit"
     needs_rules = True
+    cell: ClassVar[Parameters] = {"stall_ms": 1200.0}
+    of_incidents = ("every_master",)
+    ways = ("byteman", "freeze")
     before_store_ms: float = 0.0
     every_master: bool = False
 
@@ -350,6 +392,7 @@ class CrossFrameLimit(Fault):
     shown_by = (
         "a name server does not list the broker any more; below the limit, the broker's own table is as long as asked"
     )
+    unless_said: ClassVar[Mapping[str, object]] = {"frame_bytes": 262_144}
 
     frame_bytes: int
     stop_at_share: float = 2.0
@@ -391,6 +434,8 @@ class EarlyTopic(Fault):
     shown_by = (
         "the broker has the new topic, and the name server does not list the old one then; a cure shows in the broker"
     )
+    stays_s = 10.0
+    of_incidents = ("cure",)
     creates: bool = True
     cure: Literal["none", "permission", "restart", "another-topic"] = "none"
 
@@ -408,6 +453,7 @@ class IdleBroker(Fault):
 
     proofs = (Proof.HELD,)
     shown_by = "the broker's process was the same one at both looks, and its commit log hardly grew in between"
+    of_incidents = ("watch_s", "cure")
     watch_s: float = 8.0
     cure: Literal["none", "restart"] = "none"
 
@@ -425,6 +471,8 @@ class UnheardBroker(Fault):
 
     proofs = (Proof.HELD,)
     shown_by = "the name server did not list the broker after it had been told"
+    stays_s = 10.0
+    masters_min = 2
     every_s: float = 1.0
 
 
@@ -433,6 +481,7 @@ class ForgottenTopic(Fault):
 
     proofs = (Proof.DONE,)
     shown_by = "the name server has no route of the topic after the request"
+    stays_s = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -446,6 +495,7 @@ class RecreateTopic(Fault):
     shown_by = (
         "no broker's table and no name server had the topic after its deletion; each name server lists it after that"
     )
+    of_incidents = ("cure",)
     cure: Literal["none", "offsets"] = "none"
 
     def seconds(self, params: Parameters) -> float:
@@ -463,6 +513,7 @@ class DeleteTopic(Fault):
 
     proofs = (Proof.DONE,)
     shown_by = "no broker's table and no name server had the topic after its deletion"
+    of_incidents = ("cure",)
     after_check_s: float = 0.0
     cure: Literal["none", "op-topic"] = "none"
 
@@ -480,6 +531,7 @@ class ResetOffsets(Fault):
 
     proofs = (Proof.DONE,)
     shown_by = "where each group is to go on, by what the broker has or has told, lies before the ends that there were"
+    of_incidents = ("cure",)
     back_s: float = 5.0
     cure: Literal["none", "away"] = "none"
 
@@ -504,6 +556,8 @@ class NetworkCut(Fault):
 
     proofs = (Proof.HELD,)
     shown_by = "the rules of the cut have dropped packets, by the kernel's count"
+    stays_s = 10.0
+    unless_said: ClassVar[Mapping[str, object]] = {"nodes": ("broker-a",)}
     nodes: tuple[str, ...]
     peers: tuple[str, ...] = ()
 
@@ -514,6 +568,8 @@ class NetworkDelay(Fault):
 
     proofs = (Proof.HELD,)
     shown_by = "netem has delayed packets, by the kernel's count"
+    stays_s = 10.0
+    unless_said: ClassVar[Mapping[str, object]] = {"delay_ms": 20.0, "nodes": ("broker-a",)}
     nodes: tuple[str, ...]
     delay_ms: float
 
@@ -524,6 +580,9 @@ class PauseNode(Fault):
 
     proofs = (Proof.HELD,)
     shown_by = "each thread was stopped or frozen at both ends and none had computed; nobody answered at its own address meanwhile"
+    stays_s = 10.0
+    unless_said: ClassVar[Mapping[str, object]] = {"node": "broker-a"}
+    done_to = "node"
     node: str
 
 
@@ -534,6 +593,9 @@ class KillNode(Fault):
     proofs = (Proof.BROKER_GONE,)
     shown_by = "the process's exit was seen, and nobody answered at its address then"
     kills_broker = True
+    stays_s = 10.0
+    unless_said: ClassVar[Mapping[str, object]] = {"node": "broker-a"}
+    done_to = "node"
     node: str
 
 
@@ -547,6 +609,8 @@ class StoppedSlave(Fault):
     proofs = (Proof.HELD,)
     shown_by = "the slave stood still, as of PauseNode, and nobody answered at its master's address when it went on"
     kills_broker = True
+    stays_s = 10.0
+    needs_slaves = True
 
     def seconds(self, params: Parameters) -> float:
         """As the death of a broker."""
@@ -559,6 +623,9 @@ class FlappingNode(Fault):
 
     proofs = (Proof.HELD,)
     shown_by = "the same as of PauseNode, each time"
+    stays_s = 30.0
+    unless_said: ClassVar[Mapping[str, object]] = {"node": "broker-a"}
+    done_to = "node"
     node: str
     stopped_s: float = 3.0
     runs_s: float = 7.0
@@ -571,6 +638,9 @@ class SlowBroker(Fault):
     proofs = (Proof.HELD,)
     shown_by = "the rules in the brokers have held sends up, by their own count"
     needs_rules = True
+    stays_s = 10.0
+    unless_said: ClassVar[Mapping[str, object]] = {"slow_ms": 1200.0}
+    of_incidents = ("every_master",)
     slow_ms: float
     node: str = "broker-a"
     every_master: bool = False
@@ -583,6 +653,7 @@ class SlowFlush(Fault):
     proofs = (Proof.HELD,)
     shown_by = "the rule in the broker has held flushes up, by its own count"
     needs_rules = True
+    stays_s = 10.0
     flush_ms: float = 5.0
     node: str = "broker-a"
 
@@ -593,6 +664,8 @@ class ReadOnlyBroker(Fault):
 
     proofs = (Proof.HELD,)
     shown_by = "each name server that answers lists the broker's topics as readable alone just before the end"
+    stays_s = 10.0
+    unless_said: ClassVar[Mapping[str, object]] = {"node": "broker-a"}
     node: str
 
 
@@ -602,6 +675,8 @@ class DiskFull(Fault):
 
     proofs = (Proof.HELD,)
     shown_by = "no more is free than was asked, by the file system's own count"
+    stays_s = 10.0
+    unless_said: ClassVar[Mapping[str, object]] = {"node": "broker-a"}
     node: str
     free_mb: float = 0.0
 
@@ -612,6 +687,8 @@ class DiskFilled(Fault):
 
     proofs = (Proof.HELD,)
     shown_by = "the share that is used is the one that was asked for, by the file system's own count"
+    stays_s = 10.0
+    unless_said: ClassVar[Mapping[str, object]] = {"share": 0.87, "node": "broker-a"}
     node: str
     share: float
 
@@ -624,6 +701,8 @@ class ThrottledWrites(Fault):
     shown_by = (
         "what the group wrote came close to the limit and the device took no more than that, by the kernel's counts"
     )
+    stays_s = 10.0
+    unless_said: ClassVar[Mapping[str, object]] = {"bytes_per_s": 2**20, "node": "broker-a"}
     node: str
     bytes_per_s: int
 
@@ -634,6 +713,8 @@ class DirtyPages(Fault):
 
     proofs = (Proof.HELD,)
     shown_by = "the neighbour has written its whole file once or more, by its own count"
+    stays_s = 10.0
+    unless_said: ClassVar[Mapping[str, object]] = {"file_mb": 512, "node": "broker-a", "seconds_max": 60.0}
     node: str
     file_mb: int
     seconds_max: float
@@ -645,6 +726,7 @@ class AppendWatch(Fault):
     proofs = (Proof.WATCHED,)
     shown_by = "the rule in the broker has seen appends, by its own count"
     needs_rules = True
+    cell: ClassVar[Parameters] = {"watch_ms": 10_000.0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -655,6 +737,7 @@ class CommitWatch(Fault):
     proofs = (Proof.HELD,)
     shown_by = "the rule in the broker has seen commits, by its own count"
     needs_rules = True
+    cell: ClassVar[Parameters] = {"watch_ms": 10_000.0}
     period_ms: float = 200.0
 
 
@@ -671,6 +754,7 @@ class AppendThrows(Fault):
         "the rule in the broker stamped the place where it threw; a cure is seen in the broker's offsets, or its start"
     )
     needs_rules = True
+    of_incidents = ("cure",)
     cure: Literal["none", "restart", "raise-limit"] = "none"
 
     def seconds(self, params: Parameters) -> float:
@@ -692,6 +776,7 @@ class DeliveryThrows(Fault):
         "the rule in the broker stamped the place where it threw; a cure is a start that every name server has listed"
     )
     needs_rules = True
+    of_incidents = ("cure",)
     throws: Literal["exception", "error"] = "exception"
     cure: Literal["none", "restart"] = "none"
 
@@ -709,6 +794,7 @@ class DispatchThrows(Fault):
         "the rule in the broker stamped the place where it threw; a cure is a start that every name server has listed"
     )
     needs_rules = True
+    of_incidents = ("cure",)
     throws: Literal["exception", "error"] = "error"
     cure: Literal["none", "restart"] = "none"
 
@@ -723,6 +809,7 @@ class CommitStall(Fault):
     proofs = (Proof.LASTED,)
     shown_by = "the rule in the broker stamped the commit at its entry and at the stall's end"
     needs_rules = True
+    cell: ClassVar[Parameters] = {"stall_ms": 1200.0}
 
 
 Pool = Literal["send", "pull", "admin", "heartbeat"]
@@ -736,6 +823,7 @@ class PoolJam(Fault):
     proofs = (Proof.LASTED,)
     shown_by = "the rule in the broker stamped the first request that it held, and its end"
     needs_rules = True
+    cell: ClassVar[Parameters] = {"stall_ms": 1200.0}
     pool: Pool = "pull"
 
 
@@ -760,6 +848,7 @@ class StoreFreeze(Fault):
     proofs = (Proof.LASTED,)
     shown_by = "the kernel's calls that freeze and thaw were stamped by the process that made them"
     needs_rules = True
+    cell: ClassVar[Parameters] = {"stall_ms": 1200.0}
 
 
 class PageCacheNeighbour(Fault):
@@ -768,6 +857,7 @@ class PageCacheNeighbour(Fault):
     proofs = (Proof.HELD, Proof.WATCHED)
     shown_by = "the neighbour has written its whole file once or more, and the rule in the broker has seen appends"
     needs_rules = True
+    cell: ClassVar[Parameters] = {"watch_ms": 10_000.0, "neighbour_mb": 512}
 
 
 class LimitedPageCache(Fault):
@@ -780,6 +870,7 @@ class LimitedPageCache(Fault):
     proofs = (Proof.HELD, Proof.WATCHED)
     shown_by = "the same, and the broker was in the limited group to the end, by the kernel's list"
     needs_rules = True
+    cell: ClassVar[Parameters] = {"watch_ms": 10_000.0, "neighbour_mb": 512, "limit_mb": 64}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -799,6 +890,7 @@ class ColdReads(Fault):
     proofs = (Proof.HELD, Proof.WATCHED)
     shown_by = "nearly nothing of the old files was in memory before, and the device has read what readers were given, as it counts"
     needs_rules = True
+    cell: ClassVar[Parameters] = {"watch_ms": 10_000.0, "readers": 1, "consecutive": 1000, "limit_mb": 0}
     old_mb: int = 160
     at_once: int = 32
     pulls_hz: int = 0
@@ -825,6 +917,8 @@ class BrokerCrash(Fault):
     proofs = (Proof.BROKER_GONE,)
     shown_by = "the process's exit was seen; without power its file system has taken no file since"
     kills_broker = True
+    stays_s = 10.0
+    of_incidents = ("after_lone", "spread_s", "after_roll")
     power: bool = False
     after_lone: bool = False
     spread_s: float = 0.0

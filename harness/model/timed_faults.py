@@ -4,14 +4,13 @@ Every fault of the library has its name here, and its parameters, which ``fault_
 """
 
 import dataclasses
-import math
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from harness.errors import UsageError, shown
-from harness.model.cells import Parameters, ParameterValue
+from harness.model.cells import Parameters
 from harness.model.cluster import Topology
 from harness.model.fault_parameters import Parameter, choice, parameter, quantity, read_quantity, whole
 from harness.model.faults import FAULTS, Fault, NoFault
@@ -19,80 +18,7 @@ from harness.model.faults import FAULTS, Fault, NoFault
 FOR, BY, CONSUMER = "for", "by", "consumer"
 """How long it stays, how it is made, and which consumer process it is about: what a fault by itself does not have."""
 
-STAYS_S: Mapping[str, float] = {
-    **dict.fromkeys(("silence-owners", "cut-off-owners"), math.inf),
-    **dict.fromkeys(
-        (
-            "network-cut",
-            "network-delay",
-            "pause-node",
-            "slow-broker",
-            "slow-flush",
-            "stopped-slave",
-            "read-only-broker",
-            "unheard-broker",
-            "forgotten-topic",
-            "early-topic",
-            "disk-full",
-            "disk-filled",
-            "throttled-writes",
-            "dirty-pages",
-            "broker-away",
-            "master-away",
-            "kill-node",
-            "broker-crash",
-        ),
-        10.0,
-    ),
-    "flapping-node": 30.0,
-}
-"""How long a fault that stays is on unless its ``for`` says otherwise: infinite until the load ends."""
-
-CELL: Mapping[str, Mapping[str, ParameterValue]] = {
-    **{kind: {"stall_ms": 1200.0} for kind in ("append-stall", "commit-stall", "pool-jam", "store-freeze")},
-    **{kind: {"watch_ms": 10_000.0} for kind in ("append-watch", "commit-watch")},
-    "page-cache-neighbour": {"watch_ms": 10_000.0, "neighbour_mb": 512},
-    "limited-page-cache": {"watch_ms": 10_000.0, "neighbour_mb": 512, "limit_mb": 64},
-    "cold-reads": {"watch_ms": 10_000.0, "readers": 1, "consecutive": 1000, "limit_mb": 0},
-    "pause-owners": {"pause_s": 10.0},
-    "rolling-upgrade": {"to": "5.5.0"},
-}
-"""What is a cell's parameter in an incident, by kind, with its value where nothing is said."""
-
-DEFAULTS: Mapping[str, Mapping[str, object]] = {
-    "network-cut": {"nodes": ("broker-a",)},
-    "network-delay": {"delay_ms": 20.0, "nodes": ("broker-a",)},
-    "pause-node": {"node": "broker-a"},
-    "flapping-node": {"node": "broker-a"},
-    "kill-node": {"node": "broker-a"},
-    "slow-broker": {"slow_ms": 1200.0},
-    "read-only-broker": {"node": "broker-a"},
-    "disk-full": {"node": "broker-a"},
-    "disk-filled": {"share": 0.87, "node": "broker-a"},
-    "throttled-writes": {"bytes_per_s": 2**20, "node": "broker-a"},
-    "dirty-pages": {"file_mb": 512, "node": "broker-a", "seconds_max": 60.0},
-    "resize-topic": {"steps": ((8, 4, 5.0),)},
-    "cross-frame-limit": {"frame_bytes": 262_144},
-}
-"""Of fields that a fault has no value for by itself. The first parameter is the one that needs no name."""
-
-LEFT_OUT = ("watch_s", "after_lone", "after_roll", "spread_s", "every_master", "cure")
-"""Fields that only an incident has a use for: Locust sends no message alone, a time is given, a fault names its node, and who
-loads a broker sees what is left behind."""
-
-OF_CLIENTS = tuple(
-    f"{what}-owners" for what in ("kill", "kill-stopping", "shut-down", "silence", "pause", "collect", "lock")
-)
-"""They are done to a consumer process alone, which is the lab's on any cluster."""
-
-OF_NAMED_NODES = ("pause-node", "flapping-node", "kill-node")
-"""They are done to one node from outside, and so to one of the user's own that a file names with the means to reach it."""
-
-TWO_MASTERS = ("broker-away", "unheard-broker", "rolling-upgrade")
-"""They are about the second broker, or leave one that takes sends while another is away."""
-
-WITH_SLAVES = ("stopped-slave",)
-"""They are about the first master's slave."""
+OF_NAMED_NODES = tuple(one.kind for one in FAULTS if one.done_to == "node")
 
 SLAVES = "slave"
 """The step of a fault that is done node by node."""
@@ -143,8 +69,8 @@ def parse_fault(text: str) -> TimedFault:
     stays_s = values.pop(FOR, 0.0)
     consumer = values.pop(CONSUMER, None)
     injection = values.pop(BY, "")
-    if found.fault.kind == "pause-owners":
-        stays_s = values["pause_s"]
+    if found.fault.stays_by:
+        stays_s = values[found.fault.stays_by]
     fields = {field.name for field in dataclasses.fields(found.fault)}
     return TimedFault(
         text=text,
@@ -179,7 +105,7 @@ def why_not_on(
         return "is done to a consumer whose queues others take over, and asks for --consumers 2 or more"
     if timed.consumer is not None and timed.consumer >= consumers:
         return f"names consumer {timed.consumer}, and there are {consumers}, from 0"
-    if topology.masters < masters_needed(timed.fault):
+    if topology.masters < timed.fault.masters_min:
         return "is done while a second broker is there, and asks for --topology two-masters or another one with several"
     if needs_slaves(timed.fault) and not topology.slaves_per_master:
         return "is done to a slave, and asks for --topology article or another one with slaves"
@@ -191,9 +117,9 @@ def why_not_on(
 
 
 def _why_not_given(fault: Fault, given: Collection[str]) -> str | None:
-    if fault.kind in OF_CLIENTS or (fault.kind in OF_NAMED_NODES and given):
+    if fault.done_to == "client" or (fault.done_to == "node" and given):
         return None
-    if fault.kind in OF_NAMED_NODES:
+    if fault.done_to == "node":
         return "is done to a node, and of a cluster that is there already (--namesrv) only a file of --nodes says how to reach one"
     if fault.needs_rules:
         return "is made by rules in a broker's JVM, which only a broker that the lab has started carries"
@@ -203,14 +129,9 @@ def _why_not_given(fault: Fault, given: Collection[str]) -> str | None:
     )
 
 
-def masters_needed(fault: Fault) -> int:
-    """How many a cluster has at least for it."""
-    return 2 if fault.kind in TWO_MASTERS else 1
-
-
 def needs_slaves(fault: Fault) -> bool:
     """Whether it is done to slaves, among others."""
-    return fault.kind in WITH_SLAVES or SLAVES in getattr(fault, "order", ())
+    return fault.needs_slaves or SLAVES in getattr(fault, "order", ())
 
 
 def node_names(topology: Topology) -> tuple[str, ...]:
@@ -258,18 +179,17 @@ def _values(found: LibraryFault, given: str) -> dict[str, Any]:
 
 def _parameters(fault: type[Fault]) -> tuple[Parameter, ...]:
     """Those of the cell, then the fault's own; how long it stays, how it is made, and whom it is about."""
-    kind = fault.kind
-    of_cell = [parameter(name, type(value), value) for name, value in CELL.get(kind, {}).items()]
-    hints, defaults = get_type_hints(fault), DEFAULTS.get(kind, {})
+    of_cell = [parameter(name, type(value), value) for name, value in fault.cell.items()]
+    hints, defaults = get_type_hints(fault), fault.unless_said
     fields = {field.name: field for field in dataclasses.fields(fault)}
-    order = [*defaults, *(name for name in fields if name not in defaults and name not in LEFT_OUT)]
+    order = [*defaults, *(name for name in fields if name not in defaults and name not in fault.of_incidents)]
     own = [parameter(name, hints[name], defaults.get(name, fields[name].default)) for name in order]
     more = []
-    if kind in STAYS_S:
-        more.append(Parameter(name=FOR, unit="s", default=STAYS_S[kind], read=read_quantity("s")))
-    if kind == "append-stall":
-        more.append(Parameter(name=BY, unit="", default="byteman", read=choice("byteman", "freeze")))
-    if "owners" in kind:
+    if fault.stays_s is not None:
+        more.append(Parameter(name=FOR, unit="s", default=fault.stays_s, read=read_quantity("s")))
+    if fault.ways:
+        more.append(Parameter(name=BY, unit="", default=fault.ways[0], read=choice(*fault.ways)))
+    if "owners" in fault.kind:
         more.append(Parameter(name=CONSUMER, unit="", default=None, read=whole))
     return (*of_cell, *own, *more)
 

@@ -321,7 +321,7 @@ def test_faults_on_nodes_come_only_after_a_dry_run_of_this_command_file_and_proc
         ),
         (
             ["--nodes", "FILE", "--fault", "pause-node@1s", "--fault", "broker-away@1s"],
-            "pause-node, flapping-node, kill-node",
+            "pause-node, kill-node, flapping-node",
         ),
         (
             ["--nodes", "FILE", "--fault", "kill-consumer@1s", "--consumers", "2"],

@@ -110,7 +110,7 @@ def test_a_period_is_above_nothing() -> None:
         ("append-stall@1s", ONE, 2, (), "only a broker that the lab has started carries"),
         ("slow-broker@1s", ONE, 2, ("broker-a",), "only a broker that the lab has started carries"),
         ("cut-off-consumer@1s", ONE, 2, (), "is done to a cluster that the lab has started"),
-        ("master-away@1s", ONE, 2, ("broker-a",), "pause-node, flapping-node, kill-node on nodes"),
+        ("master-away@1s", ONE, 2, ("broker-a",), "pause-node, kill-node, flapping-node on nodes"),
         ("pause-node@1s", ONE, 2, (), "only a file of --nodes says how to reach one"),
         ("pause-node@1s", ONE, 2, ("left", "right"), "names broker-a, and the nodes are left, right"),
         ("flapping-node:left@1s", ONE, 2, ("left", "right"), ""),
