@@ -57,6 +57,11 @@ class Session:
         """Stay as long as the phase lasts."""
         self._trial.stay(self._trial.phases.recover_s)
 
+    def _wait_for(self, what: str, is_so: Callable[[], bool]) -> None:
+        """Wait for what comes while clients settle. Raises WaitTimeout, Interrupted."""
+        limit_s = self._trial.phases.settle_s_max
+        wait_until(what, is_so, timeout_s=limit_s, poll_s=POLL_S, cancel=self._trial.cancel)
+
     def _start_member(self, client: JavaClient, spec: ConsumerSpec, namesrv: str = "") -> None:
         addresses = namesrv or namesrv_addresses(self._trial.cluster)
         client.wait_consumer_started(spec, addresses, cancel=self._trial.cancel)
@@ -76,13 +81,7 @@ class Session:
                 raise NotYet(f"these do not hold {share} queues: {unsettled}")
             return True
 
-        wait_until(
-            "every queue to have its consumer",
-            settled,
-            timeout_s=self._trial.phases.settle_s_max,
-            poll_s=POLL_S,
-            cancel=self._trial.cancel,
-        )
+        self._wait_for("every queue to have its consumer", settled)
 
     def _send(
         self,
@@ -193,13 +192,7 @@ class OneProcessSession(Session):
     def _start_with_queues(self, spec: ConsumerSpec, queues: int) -> None:
         """A member that is given so many queues of its topic, which it is when it knows where to begin."""
         self._start_member(self._client, spec)
-        wait_until(
-            "the consumer's queues",
-            lambda: self._client.queue_counts(spec.topic)[spec.instance] == queues,
-            timeout_s=self._trial.phases.settle_s_max,
-            poll_s=POLL_S,
-            cancel=self._trial.cancel,
-        )
+        self._wait_for("the consumer's queues", lambda: self._client.queue_counts(spec.topic)[spec.instance] == queues)
 
     def down(self) -> None:
         """End the process."""

@@ -3,12 +3,10 @@
 from harness.backends.cluster import has_committed
 from harness.clients.commands import SendSettings
 from harness.clients.java import ConsumerSpec
-from harness.load.base import POLL_S
 from harness.load.one_group import PRODUCER, OneGroupSession
 from harness.model.loads import LEVEL_PREFIX, DelayedMessages
 from harness.model.rocketmq import delays_s
 from harness.trial import TrialContext
-from harness.wait import wait_until
 
 SCHEDULE = "delayed"
 LATE_S_MAX = 2.0
@@ -56,12 +54,8 @@ class DelayedSession(OneGroupSession):
         )
         self._send(self._client, SCHEDULE, PRODUCER, load.rate_hz, sends)
         self._stay_steady(self._client, [SCHEDULE], load.rate_hz)
-        wait_until(
-            "the group to read",
-            lambda: has_committed(self._trial.cluster, self._topic, load.queues, self._group),
-            timeout_s=self._trial.phases.settle_s_max,
-            poll_s=POLL_S,
-            cancel=self._trial.cancel,
+        self._wait_for(
+            "the group to read", lambda: has_committed(self._trial.cluster, self._topic, load.queues, self._group)
         )
 
     def drain(self) -> None:

@@ -18,7 +18,7 @@ from harness.load.base import KEPT_ROUTE, POLL_S, Session
 from harness.model.group_members import KEY_PREFIX, PROCESSES, GroupMembers, Member
 from harness.model.rocketmq import RETRY_PREFIX
 from harness.trial import TrialContext
-from harness.wait import NotYet, wait_until
+from harness.wait import NotYet
 
 NOTHING_MORE_S = 11.0
 """A client commits its offsets every 5 s (``persistConsumerOffsetInterval`` of ClientConfig): what has not been committed after two
@@ -116,13 +116,7 @@ class GroupMembersSession(Session):
                             raise NotYet(f"{group}-{process} has {found} of {count} queues of {topic}")
             return True
 
-        wait_until(
-            "every member to have its queues",
-            has_its_part,
-            timeout_s=self._trial.phases.settle_s_max,
-            poll_s=POLL_S,
-            cancel=self._trial.cancel,
-        )
+        self._wait_for("every member to have its queues", has_its_part)
 
     def steady(self) -> None:
         """Send, and let every member have some messages."""
@@ -166,13 +160,7 @@ class GroupMembersSession(Session):
                                 raise NotYet(f"{group} has committed nothing of queue {queue} of {master.name}")
             return True
 
-        wait_until(
-            "every group to consume from every queue",
-            consumes,
-            timeout_s=self._trial.phases.settle_s_max,
-            poll_s=POLL_S,
-            cancel=self._trial.cancel,
-        )
+        self._wait_for("every group to consume from every queue", consumes)
 
     def drain(self) -> None:
         """Stop sending, and wait until everything has been committed, or nothing more is."""

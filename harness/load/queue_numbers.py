@@ -78,13 +78,7 @@ class QueueNumbersSession(OneProcessSession):
     def hold(self) -> None:
         """Stay until members have all queues to read, and then record what the brokers have before anything is mended."""
         with contextlib.suppress(WaitTimeout):  # a group that never has them is a result
-            wait_until(
-                "the groups to have every queue",
-                self._all_given,
-                timeout_s=self._trial.phases.settle_s_max,
-                poll_s=POLL_S,
-                cancel=self._trial.cancel,
-            )
+            self._wait_for("the groups to have every queue", self._all_given)
         super().hold()
         self._record("held")
 

@@ -60,7 +60,7 @@ def test_levels_are_sent_in_turn_and_the_last_message_has_its_time(
     levels: int, longest_s: float, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     committed = iter([False, False, True])
-    monkeypatch.setattr(delayed, "POLL_S", 0.01)
+    monkeypatch.setattr("harness.load.base.POLL_S", 0.01)
     monkeypatch.setattr(delayed, "has_committed", lambda cluster, topic, queues, group: next(committed))
     monkeypatch.setattr(one_group, "unconsumed", lambda cluster, topic, queues, groups: 0)
     stayed_s: list[float] = []

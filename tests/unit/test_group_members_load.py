@@ -108,7 +108,7 @@ def test_the_fault_waits_until_every_group_has_consumed_from_every_queue(monkeyp
 
     monkeypatch.setattr(group_members, "masters", lambda cluster: [SimpleNamespace(name="broker-a")])
     monkeypatch.setattr(group_members, "ask", ask)
-    monkeypatch.setattr(group_members, "POLL_S", 0.001)
+    monkeypatch.setattr("harness.load.base.POLL_S", 0.001)
     trial = SimpleNamespace(
         record=SimpleNamespace(topic="T", groups=("a", "b")), phases=SimpleNamespace(settle_s_max=20.0), cluster=None,
         cancel=threading.Event(),
