@@ -5,7 +5,7 @@ from pathlib import Path
 from harness.backends.abilities import NODES
 from harness.backends.cluster import Cluster, Node, masters
 from harness.clock import mono_ns
-from harness.faults.throwing import STOP_S_MAX
+from harness.faults.throws import STOP_S_MAX
 from harness.model.faults import RestartAmidDelays
 from harness.model.rocketmq import DELAY_OFFSETS_MS
 from harness.trial import Injected, Injection, Injections, LoadSession, TrialContext

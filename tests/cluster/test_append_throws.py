@@ -13,7 +13,7 @@ from harness.backends.cluster import Node, ask, change_live, create_topic, maste
 from harness.backends.local import LocalCluster
 from harness.clock import mono_ns
 from harness.errors import ClientError
-from harness.faults import append_throws
+from harness.faults import throws
 from harness.faults.injections import injection_of
 from harness.model.faults import AppendThrows
 from harness.model.rocketmq import PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS
@@ -65,11 +65,11 @@ def test_the_limit_is_raised_until_something_is_appended_and_then_set_back(
         change_live(node, settings)
         told.append(settings[PAGE_CACHE_BUSY])
 
-    monkeypatch.setattr(append_throws, "change_live", change)
+    monkeypatch.setattr(throws, "change_live", change)
     with ask(masters(cluster)[0], timeout_s=60) as connection, ThreadPoolExecutor() as pool:
         healing = pool.submit(injection_of(fault).heal, fault, trial, cast(Any, None))
         while not healing.done():
             connection.send(TOPIC, 0, b"is appended")
         assert "set back" in healing.result().achieved
-        assert told == [append_throws.RAISED_MS, default]
+        assert told == [throws.RAISED_MS, default]
         assert connection.broker_config()[PAGE_CACHE_BUSY] == default
