@@ -26,7 +26,7 @@ FOREVER_MS = 10_000_000
 
 BUSY_BROKER, RESTART, RAISE, LONG = "incident-busy-broker", "fix-restart", "fix-raise-limit", "better-long-limit"
 
-KEEP_IT, CLEAR_IT = ("4.6.0", "5.3.3"), ("4.9.7", "5.5.0")
+KEEP_IT = ("4.6.0", "5.3.3")
 """Releases by what their code does with ``beginTimeInLock`` where an append throws. Only the former have something to cure."""
 
 LOG, IS_BUSY = (f"org.apache.rocketmq.store.{name}" for name in ("CommitLog", "DefaultMessageStore.isOSPageCacheBusy"))

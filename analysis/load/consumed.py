@@ -26,12 +26,6 @@ from harness.rundir.manifest import TrialRecord
 ON_THE_END = ("all arrived", "nothing lost")
 """What rests on the end: whatever is missing may come until then, and the brokers' queues are read then."""
 
-_UNREAD = {
-    True: "are read at its end: what has not come may be",
-    False: "were not read then: what had not come may have been",
-}
-"""By whether the load is under way."""
-
 Job = Callable[[], list[HistoryTries]]
 
 

@@ -10,22 +10,22 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.logs.lines import PLACE, address, contains_any
+from analysis.logs.lines import PLACE, address, contains_any, says
+from harness.model.log_events import Logged
 
-_DONE = ("]to name server ", "Registering current broker to name server completed")
-_FAILED = ("registerBroker Exception", "Failed to register current broker to name server")
+_4X = "]to name server "
 
 
 def wanted() -> Column:
     """Registrations, done and failed."""
-    return (F.col("kind") == "broker") & contains_any(*_DONE, *_FAILED) & ~contains_any("unregisterBroker")
+    return (F.col("kind") == "broker") & says(Logged.REGISTERED, Logged.NOT_REGISTERED) & ~says(Logged.SHUT_DOWN)
 
 
 def parse(lines: DataFrame) -> DataFrame:
     """One row for each attempt: ``registered``, whether in the words of 4.x, and the address of the name server."""
     return lines.where(wanted()).select(
         *PLACE,
-        (~contains_any(*_FAILED)).alias("registered"),
-        contains_any(_DONE[0]).alias("worded_4x"),
+        (~says(Logged.NOT_REGISTERED)).alias("registered"),
+        contains_any(_4X).alias("worded_4x"),
         address().alias("name_server"),
     )

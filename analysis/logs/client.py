@@ -9,14 +9,13 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.logs.lines import contains_any, number, part
-
-_PUT_OFF = "pull message later because not locked in broker"
+from analysis.logs.lines import said, says
+from harness.model.log_events import Logged
 
 
 def wanted() -> Column:
     """Lines of a pull that is put off."""
-    return (F.col("kind") == "client") & contains_any(_PUT_OFF)
+    return (F.col("kind") == "client") & says(Logged.PULL_PUT_OFF)
 
 
 def parse(lines: DataFrame) -> DataFrame:
@@ -24,10 +23,8 @@ def parse(lines: DataFrame) -> DataFrame:
     return lines.where(wanted()).select(
         *("trial", "file", "line", "wall_us"),
         process().alias("process"),
-        part(r"consumerGroup=([^,\]]+)").alias("group"),
-        part(r"topic=([^,\]]+)").alias("topic"),
-        part(r"brokerName=([^,\]]+)").alias("broker"),
-        number(r"queueId=(\d+)", "int").alias("queue"),
+        *(said(name, Logged.PULL_PUT_OFF).alias(name) for name in ("group", "topic", "broker")),
+        said("queue", Logged.PULL_PUT_OFF).try_cast("int").alias("queue"),
     )
 
 

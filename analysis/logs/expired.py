@@ -10,14 +10,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.logs.client import process
-from analysis.logs.lines import contains_any
-
-_GIVEN_BACK = "send expire msg back"
+from analysis.logs.lines import says
+from harness.model.log_events import Logged
 
 
 def wanted() -> Column:
     """Lines of a message that is given back."""
-    return (F.col("kind") == "client") & contains_any(_GIVEN_BACK)
+    return (F.col("kind") == "client") & says(Logged.EXPIRED_BACK)
 
 
 def parse(lines: DataFrame) -> DataFrame:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from pyspark.sql.types import LongType, StringType, StructType
 from analysis.evidence.tables import LOG_FILES, frame_of, table
 from analysis.hadoop import location
 from analysis.logs.files import LogFile
+from harness.model.log_events import WORDINGS, Logged
 
 SAMPLES_MAX = 3
 """Lines of unknown layout that are shown of each file."""
@@ -45,6 +47,26 @@ PLACE = ("deployment", "node", "file", "line", "wall_us")
 def contains_any(*words: str) -> Column:
     """Whether a line has one of the wordings."""
     return functools.reduce(operator.or_, (F.col("text").contains(word) for word in words))
+
+
+def says(*events: Logged) -> Column:
+    """Whether a line has the words that a release has for one of these events."""
+    return contains_any(*(one.words for one in WORDINGS if one.event in events))
+
+
+def said(name: str, *events: Logged) -> Column:
+    """The field of that name of a line with such words; null for a line that has none."""
+    of_each = [
+        F.when(F.col("text").contains(one.words), F.regexp_extract("text", *_group(one.fields, name)))
+        for one in WORDINGS
+        if one.event in events and f"(?P<{name}>" in one.fields
+    ]
+    return F.nullif(F.coalesce(*of_each), F.lit(""))
+
+
+def _group(pattern: str, name: str) -> tuple[str, int]:
+    """A pattern with names for its groups as Java reads it, without them, and which of them has that name."""
+    return re.sub(r"\(\?P<\w+>", "(", pattern), re.compile(pattern).groupindex[name]
 
 
 def address() -> Column:

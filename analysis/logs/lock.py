@@ -12,10 +12,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.logs.lines import PLACE, contains_any, number, part
+from harness.model.log_events import WORDINGS, Logged
 
 WAITING, EXPIRED, FIRST, UNLOCKED = "waiting", "expired", "first", "unlocked"
 UNLOCK_REFUSED, UNLOCK_NOTHING, FAILED = "unlock refused", "unlock of nothing", "failed"
 
+_LOGGED = {
+    Logged.UNLOCKED: UNLOCKED,
+    Logged.LOCK_WAITED: WAITING,
+    Logged.LOCK_EXPIRED: EXPIRED,
+    Logged.LOCK_TAKEN: FIRST,
+}
 _EVENTS = (
     # The longer wordings come before those that they contain.
     ("unlockBatch, but mq locked by other client", UNLOCK_REFUSED),
@@ -24,13 +31,7 @@ _EVENTS = (
     ("unlockBatch: mq not locked", UNLOCK_NOTHING),
     ("unlockBatch, group not exist", UNLOCK_NOTHING),
     ("unlockBatch: group not exist", UNLOCK_NOTHING),
-    ("unlockBatch, Group:", UNLOCKED),
-    ("unlockBatch: unlock mq", UNLOCKED),
-    ("locked by other client", WAITING),
-    ("lock expired, I got it", EXPIRED),
-    ("try to lock a expired message queue", EXPIRED),
-    ("not locked, I got it", FIRST),
-    ("has not been locked yet", FIRST),
+    *((one.words, _LOGGED[one.event]) for one in WORDINGS if one.event in _LOGGED),
     ("unexpected error", FAILED),
 )
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.logs.lines import PLACE, contains_any, number
+from analysis.logs.lines import PLACE, contains_any, said, says
+from harness.model.log_events import Logged
 
 ARTICLES_WORDS = "registerBroker Exception"
 """How a broker of 4.x begins the line that the exception follows; 5.x has "Failed to register current broker to name server".
@@ -18,8 +19,6 @@ The line of a broker that is stopped, "unregisterBroker Exception", has these wo
 
 FAILURES = ("RemotingSendRequestException", "RemotingTimeoutException", "RemotingConnectException", ARTICLES_WORDS)
 _PACKAGE = "org.apache.rocketmq.remoting.exception."
-_TOLD = "decode exception, "
-_SIZE = "Adjusted frame length exceeds "
 _ABOUT = "egister"
 """Of register, Registering and unregister: in each line of a broker about its registration, whatever else it says."""
 
@@ -27,21 +26,21 @@ _ABOUT = "egister"
 def wanted() -> Column:
     """Frames that are too long in any log, the classes of a broker's failures, and whatever else it says of its registration."""
     kind = F.col("kind")
-    told = (kind == "namesrv") & contains_any(_TOLD)
+    told = (kind == "namesrv") & says(Logged.UNDECODABLE)
     of_broker = (kind == "broker") & (_failure().isNotNull() | contains_any(_ABOUT))
-    return contains_any(_SIZE) | told | of_broker
+    return says(Logged.FRAME_TOO_LONG) | told | of_broker
 
 
 def refused(lines: DataFrame) -> DataFrame:
     """One row for each frame that a name server refused, with its length, the limit, and the time of the line before."""
     of_servers = lines.where(F.col("kind") == "namesrv")
-    told = of_servers.where(contains_any(_TOLD)).select("file", (F.col("line") + 1).alias("line"), "wall_us")
+    told = of_servers.where(says(Logged.UNDECODABLE)).select("file", (F.col("line") + 1).alias("line"), "wall_us")
     return (
-        of_servers.where(contains_any(_SIZE))
+        of_servers.where(says(Logged.FRAME_TOO_LONG))
         .select(
             *("deployment", "node", "file", "line"),
-            number(r"exceeds (\d+)").alias("limit_bytes"),
-            number(r"exceeds \d+: (\d+)").alias("frame_bytes"),
+            said("limit", Logged.FRAME_TOO_LONG).try_cast("long").alias("limit_bytes"),
+            said("bytes", Logged.FRAME_TOO_LONG).try_cast("long").alias("frame_bytes"),
         )
         .join(told, ["file", "line"], "left")
     )
@@ -49,7 +48,7 @@ def refused(lines: DataFrame) -> DataFrame:
 
 def of_brokers(lines: DataFrame) -> DataFrame:
     """One row a line of a broker: ``what`` is the exception's class, or ``size`` where a frame's size is named."""
-    what = F.coalesce(F.when(contains_any(_SIZE), "size"), _failure())
+    what = F.coalesce(F.when(says(Logged.FRAME_TOO_LONG), "size"), _failure())
     kept = lines.where((F.col("kind") != "namesrv") & (F.col("node") != "") & what.isNotNull())
     return kept.select("deployment", "node", "file", "line", what.alias("what"))
 

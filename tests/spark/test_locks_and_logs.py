@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from analysis.evidence.tables import SAFEPOINT, frame_of
-from analysis.logs import broker, client, gc, lines, lock, namesrv, store, watermark
+from analysis.logs import broker, client, gc, lines, lock, store
 from analysis.logs.files import LogFile, rotated_name
 from tests.lib.own_scenarios import handover
 from tests.lib.runs import Analysis, Run
@@ -267,19 +267,6 @@ def test_registrations_of_4x_and_5x_are_told_from_their_failures_and_from_unregi
     ]
 
 
-def test_brokers_that_come_and_go_are_seen_by_the_name_server(spark: SparkSession) -> None:
-    texts = [
-        "2026-11-21 15:00:01 INFO t - new broker registered, 127.0.0.1:10911 HAServer: 127.0.0.1:10912",
-        "2026-11-21 15:00:01 WARN t - The broker channel expired, /127.0.0.1:10911 120000ms",
-        "2026-11-21 15:00:01 INFO t - new topic registered, T QueueData",
-    ]
-    rows = namesrv.parse(_table(spark, texts, kind="namesrv")).collect()
-    assert [(row["came"], row["broker_address"]) for row in rows] == [
-        (True, "127.0.0.1:10911"),
-        (False, "127.0.0.1:10911"),
-    ]
-
-
 def test_a_pull_that_is_put_off_is_seen_in_the_clients_log(spark: SparkSession) -> None:
     request = f"PullRequest [consumerGroup=g1, messageQueue={MQ}, nextOffset=0]"
     texts = [
@@ -305,16 +292,6 @@ def test_stops_of_the_jvm_are_read_in_milliseconds(spark: SparkSession) -> None:
     ]
     assert rows[0]["wall_us"] == 1_795_248_900_123_000
     assert rows[1]["wall_us"] is None
-
-
-def test_only_seconds_in_which_a_send_waited_are_kept_of_the_watermarks(spark: SparkSession) -> None:
-    texts = [
-        "2026-11-21 15:00:01,000 - [WATERMARK] Send Queue Size: 0 SlowTimeMills: 0",
-        "2026-11-21 15:00:02,000 - [WATERMARK] Send Queue Size: 83 SlowTimeMills: 205",
-        "2026-11-21 15:00:02,000 - [WATERMARK] Pull Queue Size: 5 SlowTimeMills: 5",
-    ]
-    (row,) = watermark.parse(_table(spark, texts, kind="watermark")).collect()
-    assert (row["size"], row["head_age_ms"], row["line"]) == (83, 205, 2)
 
 
 # --- lines ------------------------------------------------------------------------------------------------------------
