@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from analysis.ledger.markdown import between_markers
 from harness.model.findings import Finding
 from harness.paths import PACKAGES
 from harness.releases.jars import recorded_releases
@@ -15,6 +14,7 @@ from harness.rundir.files import replace_file
 from mqlab.advise import BEST, NOT_MEASURED, OPEN, PRICE, Advice, advice
 from mqlab.recorded import committed_ledger
 from scenarios.send_advice import FAILURES
+from tools.recorded.readme import between_markers
 
 UNDECIDED = "undecided"
 DOCUMENT = PACKAGES / "docs" / "sends.md"

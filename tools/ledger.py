@@ -14,9 +14,6 @@ from analysis.ledger.add import add
 from analysis.ledger.journal import Entry, append
 from analysis.ledger.lines import LEDGER, document_text, load_lines
 from analysis.ledger.markdown import ledger_table
-from analysis.ledger.recompute import Change, changes_of
-from analysis.ledger.record import Record, read_record
-from analysis.ledger.write import write_ledger
 from harness.errors import EXIT_OK, LabError, UsageError
 from harness.host.facts import own_commit
 from harness.model.rules import Claim
@@ -24,6 +21,9 @@ from mqlab.kinds import FOLDER, NAME, SENTENCE
 from mqlab.options import print_json
 from mqlab.recorded import FOLDER_OF_RECORD, experiment_now
 from tools import cure_table, defect_figures, incident_table, send_table, undecided_table
+from tools.recorded.recompute import Change, changes_of
+from tools.recorded.record import Record, read_record
+from tools.recorded.write import write_ledger
 from tools.rules_at import rule_at
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from analysis.ledger.markdown import between_markers
-from analysis.ledger.record import Record, read_record
 from analysis.ledger.runs import RecordedRun
 from analysis.report.document import Distribution, Table
 from analysis.report.send_matrix import tables_in_brief
@@ -17,6 +15,8 @@ from analysis.verdicts.evidence import unit_of
 from harness.paths import PACKAGES
 from harness.rundir.files import replace_file
 from mqlab.recorded import FOLDER_OF_RECORD, experiment_now
+from tools.recorded.readme import between_markers
+from tools.recorded.record import Record, read_record
 
 DOCUMENT = PACKAGES / "docs" / "sends.md"
 WIDTH = 132

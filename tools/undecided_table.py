@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import scenarios
 from analysis.ledger.absent import never_run
-from analysis.ledger.lacking import lacking
 from analysis.ledger.lines import ordered
 from analysis.verdicts.order import natural_key
 from harness.backends.abilities import COMPOSE, LOCAL
@@ -24,6 +23,7 @@ from harness.plan.schedule import make_plan
 from harness.releases.jars import recorded_releases
 from mqlab.recorded import committed_ledger
 from scenarios.releases import IN_CONTAINERS
+from tools.recorded.lacking import lacking
 
 DOCUMENT = PACKAGES / "docs" / "undecided.md"
 TWO_CORES = Host(cores=2, memory_mb=20_000)

@@ -1,43 +1,21 @@
-"""The ledger for people: its table, a run's own ``ledger.md``, and the README's table of families."""
+"""The ledger for people: its table, and a run's own ``ledger.md``."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from analysis.ledger.absent import NOT_RUN, Reasons, absence
+from analysis.ledger.absent import Reasons, absence
 from analysis.ledger.lines import as_recorded, ordered
-from analysis.ledger.must_know import sentences
 from analysis.verdicts.numbers import cell_label, interval, number, printable, quantity, shortened
 from analysis.verdicts.order import natural_key
 from analysis.verdicts.words import expectation, unlike
-from harness.errors import LedgerError
 from harness.model.findings import Finding
-from harness.model.verdicts import HOLDS_IN_PART, REFUTED_IN_PART, VerdictKind
+from harness.model.verdicts import VerdictKind
 from harness.rundir.manifest import FREEZE
 
 Entries = dict[str, Finding]
 """By release."""
-
-FAMILIES = {
-    "BUSY": "system busy, broker busy",
-    "POOL": "the transient store pool",
-    "ORDER": "ordered consumption and its locks",
-    "QUEUES": "numbers of read and write queues",
-    "TOPICS": "retry topics and the size of a registration",
-    "NAMES": "name servers that differ",
-    "SENDS": "retries by kind of send",
-    "AVOID": "how producers avoid a broker",
-    "X": "what users reported, beyond the articles",
-}
-"""By the first word of a claim's id."""
-
-STATUSES = (VerdictKind.CONFIRMED, HOLDS_IN_PART, VerdictKind.REFUTED, VerdictKind.UNDECIDED)
-"""In the order of the README's numbers."""
-
-BEGIN = "<!-- ledger:begin -->"
-END = "<!-- ledger:end -->"
 
 
 def ledger_table(lines: Sequence[Finding], reasons: Reasons | None = None, *, every: bool = False) -> str:
@@ -56,7 +34,7 @@ def ledger_table(lines: Sequence[Finding], reasons: Reasons | None = None, *, ev
     has_others = any(len(found) > 1 for found in by_claim.values())
     source = "the article says" if any(line.article for line in lines) else "users say"
     head = ["claim", source, *releases, "measured", *(["elsewhere"] if has_others else [])]
-    rows = [_row(head), _row("---" for _ in head)]
+    rows = [table_row(head), table_row("---" for _ in head)]
     for name, found in by_claim.items():
         (_, main), *others = sorted(found, key=lambda one: _defaults_first(one[1]))
         first = next(iter(main.values()))
@@ -68,7 +46,7 @@ def ledger_table(lines: Sequence[Finding], reasons: Reasons | None = None, *, ev
         elsewhere = ["<br>".join(_text(_compared(main, *other)) for other in others)] if has_others else []
         newest = main[max(main, key=natural_key)]
         told = [entry for entry in main.values() if every or entry.summary == newest.summary]
-        rows.append(_row([_text(name), _text(says), *verdicts, _sentences(told, len(main)), *elsewhere]))
+        rows.append(table_row([_text(name), _text(says), *verdicts, _sentences(told, len(main)), *elsewhere]))
     return "\n".join(rows)
 
 
@@ -102,76 +80,8 @@ def ledger_document(findings: Sequence[Finding]) -> str:
     return _document(parts)
 
 
-def families_table(lines: Sequence[Finding]) -> str:
-    """The README's: one row a family with the claims that each release confirms, confirms in part, refutes and leaves undecided, on
-    the defaults' backend; below it what of each an operator must know."""
-    releases = sorted({line.release for line in lines}, key=natural_key)
-    if not releases:
-        return "No run is recorded yet."
-    main, statuses = on_defaults(lines), statuses_on_defaults(lines)
-    rows = [_row(["claims", "about", *releases]), _row("---" for _ in range(len(releases) + 2))]
-    families = _families(lines)
-    for family, of in families.items():
-        claims = {line.claim for line in of}
-        by_release = []
-        for release in releases:
-            counts = Counter(statuses[claim][release] for claim in claims if release in statuses[claim])
-            counts[VerdictKind.REFUTED] += counts[REFUTED_IN_PART]
-            by_release.append(" / ".join(str(counts[one]) for one in STATUSES) if counts else NOT_RUN)
-        rows.append(_row([f"{family} ({len(claims)})", _title(family), *by_release]))
-    return "\n".join([*rows, "", *sentences(main, families, releases)])
-
-
-def on_defaults(lines: Sequence[Finding]) -> dict[str, dict[str, VerdictKind]]:
-    """Verdicts by claim and release: of the local backend, and stalled in the JVM, where there are several."""
-    return {claim: {release: line.verdict for release, line in of.items()} for claim, of in _default_lines(lines)}
-
-
-def statuses_on_defaults(lines: Sequence[Finding]) -> dict[str, dict[str, str]]:
-    """The same, with what holds in part."""
-    return {claim: {release: line.status for release, line in of.items()} for claim, of in _default_lines(lines)}
-
-
-def _default_lines(lines: Sequence[Finding]) -> Iterable[tuple[str, dict[str, Finding]]]:
-    found: dict[str, dict[str, Finding]] = {}
-    for line in lines:
-        of = found.setdefault(line.claim, {})
-        if _is_default(line) >= _is_default(of.get(line.release, line)):
-            of[line.release] = line
-    return found.items()
-
-
-def _is_default(line: Finding) -> tuple[bool, bool]:
-    return line.backend == "local", line.injection != FREEZE
-
-
-def _title(family: str) -> str:
-    return FAMILIES.get(family, family.lower())
-
-
-def _families(lines: Iterable[Finding]) -> dict[str, list[Finding]]:
-    """In the order of the list above, others after them."""
-    found: dict[str, list[Finding]] = {family: [] for family in FAMILIES}
-    for line in lines:
-        found.setdefault(line.claim.partition("-")[0], []).append(line)
-    return {family: of for family, of in found.items() if of}
-
-
 def _document(parts: Iterable[str]) -> str:
     return "\n".join(parts).rstrip() + "\n"
-
-
-def between_markers(document: str, table: str, name: str, markers: tuple[str, str] = (BEGIN, END)) -> str:
-    """``document`` with ``table`` between the two markers. Raises LedgerError unless each is there once, in order."""
-    begin, end = markers
-    if document.count(begin) != 1 or document.count(end) != 1 or document.index(begin) > document.index(end):
-        raise LedgerError(
-            f"{name} must have the line {begin} once and the line {end} once after it",
-            advice="Put the two markers where the table shall stand.",
-        )
-    before, rest = document.split(begin)
-    after = rest.split(end)[1]
-    return f"{before}{begin}\n{table}\n{end}{after}"
 
 
 def _by_claim(lines: Sequence[Finding]) -> dict[tuple[str, str], Entries]:
@@ -233,8 +143,8 @@ def _release(name: str, release: str, entry: Finding) -> list[str]:
     ]
     if entry.figures:
         rows = [
-            _row(["measure", "arm", "cell", "tries", "median", "interval", "range"]),
-            _row(["---"] * 7),
+            table_row(["measure", "arm", "cell", "tries", "median", "interval", "range"]),
+            table_row(["---"] * 7),
         ]
         for figure in entry.figures:
             spans = figure.min is not None and figure.max is not None
@@ -247,7 +157,7 @@ def _release(name: str, release: str, entry: Finding) -> list[str]:
                 interval(figure.low, figure.high, figure.unit),
                 f"{number(figure.min)} to {quantity(figure.max, figure.unit)}" if spans else "",
             ]
-            rows.append(_row(_text(cell) for cell in cells))
+            rows.append(table_row(_text(cell) for cell in cells))
         lines += [*rows, ""]
     for line in entry.evidence:
         place = f"{line.file}:{line.line}" + (f", operation {line.operation}" if line.operation else "")
@@ -262,7 +172,8 @@ def _fenced(text: str) -> list[str]:
     return [f"  {fence}text", *(f"  {line}" for line in printable(text).splitlines()), f"  {fence}"]
 
 
-def _row(cells: Iterable[str]) -> str:
+def table_row(cells: Iterable[str]) -> str:
+    """A row of a Markdown table, of cells that are made harmless already."""
     return f"| {' | '.join(cells)} |"
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from analysis.ledger.journal import Entry, append
 from analysis.ledger.lines import lines_text
-from analysis.ledger.record import EventRecord, Record, RecordedEvent, Summary, read_record
-from analysis.ledger.write import RECORD
 from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
 from tests.lib.garbage import nothing_becomes_garbage
+from tools.recorded.record import EventRecord, Record, RecordedEvent, Summary, read_record
+from tools.recorded.write import RECORD
 
 
 @cache

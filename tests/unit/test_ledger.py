@@ -12,22 +12,9 @@ from typing import Any
 import pytest
 
 import scenarios
-from analysis.ledger.articles import MARKERS, articles_wrong
 from analysis.ledger.journal import Entry, append
 from analysis.ledger.lines import LEDGER, as_recorded, document_text, lines_text, load_lines, ordered, plain
-from analysis.ledger.markdown import (
-    BEGIN,
-    END,
-    FAMILIES,
-    STATUSES,
-    families_table,
-    ledger_document,
-    ledger_table,
-)
-from analysis.ledger.must_know import MUST_KNOW, sentences
-from analysis.ledger.recompute import recompute
-from analysis.ledger.record import read_record
-from analysis.ledger.write import RECORD, made_files, write_ledger
+from analysis.ledger.markdown import ledger_document, ledger_table
 from analysis.report.document import load_report_data
 from harness.errors import EXIT_OK, EXIT_USAGE, LedgerError
 from harness.model.findings import FROM_SUMMARY, Finding
@@ -38,6 +25,12 @@ from mqlab.recorded import committed_ledger, experiment_now
 from tests.lib.ledger import EVENT, committed, record_of, summary
 from tests.lib.samples import sample, write_document
 from tools.ledger import main as program
+from tools.recorded.articles import MARKERS, articles_wrong
+from tools.recorded.must_know import MUST_KNOW, sentences
+from tools.recorded.readme import BEGIN, END, FAMILIES, STATUSES, families_table
+from tools.recorded.recompute import recompute
+from tools.recorded.record import read_record
+from tools.recorded.write import RECORD, made_files, write_ledger
 
 CONFIRMED, REFUTED = VerdictKind.CONFIRMED, VerdictKind.REFUTED
 

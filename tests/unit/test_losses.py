@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from analysis.ledger.runs import CountedTrial, RecordedRun, read_lines, write_lines
-from analysis.ledger.write import RECORD
 from analysis.report.losses import ROWS_MAX, exchanged, loss_tables, write_messages
 from analysis.verdicts.losses import NAMED_MAX, LostMessage, LostRange, LostStep, by_step
 from harness.paths import PACKAGES
 from harness.rundir.manifest import HostRecord, TrialRecord
+from tools.recorded.write import RECORD
 
 
 def lost(offset: int | None, **changed: Any) -> LostMessage:

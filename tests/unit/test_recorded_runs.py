@@ -16,8 +16,6 @@ import pytest
 import scenarios
 from analysis.ledger.add import add, register
 from analysis.ledger.journal import JOURNAL, Entry, append, read_journal
-from analysis.ledger.recompute import NO_TRIAL, changes_of, recompute
-from analysis.ledger.record import Record, read_record
 from analysis.ledger.runs import FINDINGS, CountedTrial, RecordedRun, RecordedValues, read_lines, write_lines
 from analysis.verdicts.tries import Try
 from harness.errors import LedgerError
@@ -30,6 +28,8 @@ from harness.rundir.writing import RunWriter
 from mqlab.recorded import committed_ledger, experiment_now
 from scenarios.rules import median, never, of, ratio, side
 from tests.lib.ledger import EVENT, committed, record_of, summary
+from tools.recorded.recompute import NO_TRIAL, changes_of, recompute
+from tools.recorded.record import Record, read_record
 from tools.rules_at import RuleThen, rule_at
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import scenarios
-from analysis.ledger.lacking import lacking
 from analysis.verdicts.events import limit_of_none
 from analysis.verdicts.sides import decide
 from harness.model.findings import Finding, PartResult
@@ -18,6 +17,7 @@ from harness.plan.request import Request
 from harness.plan.schedule import make_plan
 from harness.releases.jars import recorded_releases
 from mqlab.recorded import committed_ledger
+from tools.recorded.lacking import lacking
 from tools.undecided_table import DOCUMENT, TWO_CORES, document
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED

@@ -8,9 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.ledger.kept_parts import asked_by
 from analysis.ledger.lines import ordered
-from analysis.ledger.record import Record, RecordedEvent, Summary
 from analysis.ledger.runs import CountedTrial, RecordedRun
 from analysis.verdicts.claims import judge, without_lack
 from analysis.verdicts.evidence import unit_of
@@ -22,6 +20,8 @@ from harness.model.findings import FROM_RECORD, FROM_RUN, FROM_SUMMARY, Earlier,
 from harness.model.rules import Claim, Kind, Part, Role
 from harness.model.scenario import Scenario
 from harness.model.verdicts import Reason, VerdictKind
+from tools.recorded.kept_parts import asked_by
+from tools.recorded.record import Record, RecordedEvent, Summary
 
 ExperimentOf = Callable[[CountedTrial], str]
 """The hash that a trial of the same cell would have today; empty where there is no such cell any more."""

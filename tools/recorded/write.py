@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.ledger import markdown
-from analysis.ledger.articles import MARKERS, articles_wrong
 from analysis.ledger.lines import LEDGER, lines_text, load_lines
-from analysis.ledger.recompute import ExperimentOf, recompute
-from analysis.ledger.record import Record
 from harness.errors import LedgerError
 from harness.model.scenario import Scenario
 from harness.rundir.files import replace_file
+from tools.recorded.articles import MARKERS, articles_wrong
+from tools.recorded.readme import between_markers, families_table, statuses_on_defaults
+from tools.recorded.recompute import ExperimentOf, recompute
+from tools.recorded.record import Record
 
 RECORD = "record"
 
@@ -25,9 +25,9 @@ def made_files(
     made = {folder / LEDGER: lines_text(lines)}
     readme = folder.parent / "README.md"
     if readme.exists():
-        with_table = markdown.between_markers(_text(readme), markdown.families_table(lines), str(readme))
-        wrong = articles_wrong(lines, markdown.statuses_on_defaults(lines))
-        made[readme] = markdown.between_markers(with_table, wrong, str(readme), MARKERS)
+        with_table = between_markers(_text(readme), families_table(lines), str(readme))
+        wrong = articles_wrong(lines, statuses_on_defaults(lines))
+        made[readme] = between_markers(with_table, wrong, str(readme), MARKERS)
     return made
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from analysis.ledger.must_know import WIDTH
 from harness.model.findings import Finding
 from harness.model.verdicts import HOLDS_IN_PART, REFUTED_IN_PART, VerdictKind
+from tools.recorded.must_know import WIDTH
 
 MARKERS = ("<!-- articles:begin -->", "<!-- articles:end -->")
 
