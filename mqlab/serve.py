@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import socket
 import sys
+import threading
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from rich.console import Console
 
-from analysis.report.runs import REPORT, compare_page, list_page, report_of, run_names
+from analysis.report.runs import REPORT, compare_page, list_page, read_report, report_of, run_names
 from harness.errors import EXIT_OK, LabError, PortTakenError
 from harness.own_page import why_refused
 from mqlab.kinds import FOLDER, PORT
@@ -22,6 +26,10 @@ from mqlab.options import DEFAULT_RUNS, Adder
 HOST = "127.0.0.1"
 SILENT_S_MAX = 30.0
 """After so long a connection that says nothing is ended, and its thread with it."""
+ASKING_S_MAX = 60.0
+"""As one is whose request has not ended by then, however it comes."""
+CONNECTIONS_MAX = 64
+"""At a time; each has a thread. A browser keeps six."""
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 REPORT_POLICY = (
     "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
@@ -61,6 +69,27 @@ def make_server(runs: Path, port: int) -> ThreadingHTTPServer:
 
 
 class _Server(ThreadingHTTPServer):
+    def __init__(self, *about: Any) -> None:
+        super().__init__(*about)
+        self._free = threading.BoundedSemaphore(CONNECTIONS_MAX)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """One more than there may be is ended without an answer."""
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self._free.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
     def handle_error(self, request: object, client_address: object) -> None:
         """A browser that has gone on to another page is worth no word."""
         if not isinstance(sys.exception(), ConnectionError):
@@ -75,6 +104,26 @@ class _Handler(BaseHTTPRequestHandler):
     def __init__(self, runs: Path, *rest: object) -> None:
         self._runs = runs
         super().__init__(*rest)  # type: ignore[arg-type]
+
+    def setup(self) -> None:
+        super().setup()
+        self._asking = threading.Timer(ASKING_S_MAX, self._end)
+        self._asking.daemon = True
+        self._asking.start()
+
+    def parse_request(self) -> bool:
+        """Its headers are read here; nothing that follows them is."""
+        is_whole = super().parse_request()
+        self._asking.cancel()
+        return is_whole
+
+    def finish(self) -> None:
+        self._asking.cancel()
+        super().finish()
+
+    def _end(self) -> None:
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
 
     def do_GET(self) -> None:
         """Answer with a page."""
@@ -93,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif where.path == "/compare":
             self._answer(HTTPStatus.BAD_REQUEST, "choose one run left and one right", kind="text/plain")
         elif (report := self._report_of(where.path)) is not None:
-            self._page(lambda: report.read_text(encoding="utf-8", errors="replace"), REPORT_POLICY)
+            self._page(lambda: read_report(report), REPORT_POLICY)
         else:
             self._answer(HTTPStatus.NOT_FOUND, "there is no such page", kind="text/plain")
 

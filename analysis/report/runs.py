@@ -27,6 +27,10 @@ REFRESH_S = 2
 """A page with a running run asks again after so many seconds."""
 
 MANIFEST, REPORT = "manifest.json", "report.html"
+TRIAL_BYTES_MAX, REPORT_BYTES_MAX = 2**24, 2**26
+"""A trial's record has some kibibytes, a report of all incidents 3 MiB."""
+TRIALS_MAX = 50_000
+"""A manifest may name millions of trials that are not there; each would be looked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +82,15 @@ def report_of(folder: Path, name: str) -> Path | None:
     return own_file(folder, name, REPORT)
 
 
+def read_report(file: Path) -> str:
+    """A report as it is. Raises OSError, and RunDirectoryError where it is longer than any."""
+    with file.open("rb") as opened:
+        content = opened.read(REPORT_BYTES_MAX + 1)
+    if len(content) > REPORT_BYTES_MAX:
+        raise RunDirectoryError(f"the report has more than {REPORT_BYTES_MAX:,} bytes")
+    return content.decode("utf-8", "replace")
+
+
 def runs_of(folder: Path) -> list[RunView]:
     """Every run of a folder, the newest first, with those that only a link leads to."""
     return [_view(folder, name) for name in _names(folder)]
@@ -99,6 +112,8 @@ def _view(folder: Path, name: str) -> RunView:
         manifest = read_manifest(path)
     except (LabError, OSError, ValueError, RecursionError) as error:
         return RunView(name=name, problem=str(error))
+    if len(manifest.trials) > TRIALS_MAX:
+        return RunView(name=name, problem=f"it names more than {TRIALS_MAX:,} trials")
     status = {trial: _status(own_file(path, "trials", trial, "trial.json")) for trial in manifest.trials}
     try:
         verdicts = tally_words(tally(_findings(folder, name)))
@@ -119,7 +134,8 @@ def _status(file: Path | None) -> str:
     if file is None:
         return "planned"
     try:
-        return str(json.loads(file.read_text(encoding="utf-8")).get("status", "planned"))
+        with file.open("rb") as opened:
+            return str(json.loads(opened.read(TRIAL_BYTES_MAX)).get("status", "planned"))
     except (OSError, ValueError, AttributeError, RecursionError):
         return "planned"
 

@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import struct
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from urllib.parse import quote
 
 import pytest
 
+import analysis.report.runs
+import mqlab.serve
 from analysis.ledger.runs import FINDINGS
 from analysis.report.document import PAGE_DATA
 from analysis.report.runs import pairs, runs_of
@@ -307,3 +310,57 @@ def test_a_report_has_an_origin_of_its_own_and_asks_for_nothing(port: int) -> No
 @pytest.mark.parametrize("path", ["//[", "/%", "/?%ff=%ff", "/compare?left=%00&right=%ff", "/runs/%ff/report.html"])
 def test_an_address_that_is_none_is_answered(port: int, path: str) -> None:
     assert ask(port, path)[0] in (200, 400, 404)
+
+
+def _slowly(port: int, seconds: float) -> float:
+    """How long a request is listened to that comes byte by byte."""
+    began = time.monotonic()
+    with socket.create_connection((HOST, port), timeout=seconds) as connection:
+        while time.monotonic() - began < seconds:
+            try:
+                connection.sendall(b"G")
+            except OSError:
+                break
+            time.sleep(0.05)
+    return time.monotonic() - began
+
+
+def test_a_request_that_comes_byte_by_byte_is_ended(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mqlab.serve, "ASKING_S_MAX", 0.5)
+    assert _slowly(port, 60) < 30
+    assert ask(port, "/")[0] == 200
+
+
+def test_connections_are_bounded_and_free_again_when_they_end(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mqlab.serve, "CONNECTIONS_MAX", 3)
+    with serving(runs) as port:
+        held = [socket.create_connection((HOST, port), timeout=30) for _ in range(3)]
+        with socket.create_connection((HOST, port), timeout=30) as one_more:
+            assert one_more.recv(1) == b""
+        for connection in held:
+            connection.close()
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            try:
+                status = ask(port, "/")[0]
+                break
+            except (OSError, http.client.HTTPException):
+                time.sleep(0.1)
+        assert status == 200
+
+
+def test_a_report_or_a_record_of_a_terabyte_is_not_read(runs: Path, port: int) -> None:
+    for name in ("report.html", "trials/a/trial.json", str(FINDINGS)):
+        file = runs / "one" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("ab") as grown:
+            grown.truncate(2**40)
+    status, said, _ = ask(port, "/runs/one/report.html")
+    assert (status, said) == (404, "the report has more than 67,108,864 bytes")
+    assert ask(port, "/")[0] == 200
+    assert "has more than" in ask(port, "/compare?left=one&right=one")[1]
+
+
+def test_trials_that_a_manifest_makes_up_are_not_looked_for(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analysis.report.runs, "TRIALS_MAX", 1)
+    assert "it names more than 1 trials" in [run.problem for run in runs_of(runs)]
