@@ -58,12 +58,12 @@ def _check_paths(run: Path, words: Sequence[str]) -> None:
     The values of settings are no paths of this command.
     """
     for before, word in zip(["", *words], words, strict=False):
-        value = word.partition("=")[2] if word.startswith("--") else word
+        option, _, value = word.partition("=") if word.startswith("--") else (before, "", word)
         path = Path(value)
         is_own = path.is_relative_to(run) and ".." not in path.relative_to(run).parts
         leads_out = not is_own and (path.is_absolute() or ".." in path.parts)
-        if leads_out and "=" not in value and not before.startswith(_TEXTS):
-            lacking = {"--broker-conf": "broker.conf"}.get(before, "incident's file" if path.suffix == SUFFIX else "")
+        if leads_out and not option.startswith(_TEXTS):
+            lacking = {"--broker-conf": "broker.conf"}.get(option, "incident's file" if path.suffix == SUFFIX else "")
             raise ConfigurationError(
                 f"it lacks its {lacking}" if lacking else f"it names {shown(value)}, which is not the run's"
             )
