@@ -23,6 +23,8 @@ from harness.model.incident import NOTHING_REPLAYS, REPOSITORY, Incident
 from harness.model.log_events import WORDINGS
 from harness.model.rules import Claim
 from harness.model.scenario import Scenario
+from harness.model.verdicts import VerdictKind
+from harness.releases.class_file import PRINTED
 from harness.releases.jars import recorded_releases
 from harness.releases.settings import releases_with_settings, settings_of
 from harness.releases.written import FIT_LETTERS_MIN, Written, all_written, letters_in
@@ -30,6 +32,7 @@ from mqlab.console import console as lab_console
 from mqlab.options import Adder, print_json
 from mqlab.recorded import committed_ledger, measured_on_defaults
 from scenarios.answer_codes import ANSWER_CODES, AnswerCode
+from scenarios.setting_values import SETTING_VALUES, SettingValue
 
 TEXT_MAX = 2000
 """Characters of a line that are looked at."""
@@ -50,6 +53,16 @@ TYPED_LIKE_MIN = 0.75
 WRITTEN_TOLD_MAX = 3
 SAID_BY_CLIENTS = {"SEND_OK": "SUCCESS"}
 """What a client calls an answer whose code has another name."""
+QUESTION = re.compile(r"(?i)(why|how|what|when|where|which|is|are|can|does|do|my|our)\b.*[a-z]\s+[a-z].*")
+ALSO_MEANT: Mapping[str, Sequence[str]] = {
+    "lag": ("backlog", "behind"), "lagg": ("backlog", "behind"), "pile": ("backlog", "behind"), "pil": ("backlog", "behind"),
+    "stuck": ("still", "stop"), "hang": ("still", "stop"), "miss": ("lost", "gone"), "disappear": ("lost", "gone"),
+    "duplicate": ("twice", "again"), "duplicat": ("twice", "again"), "crash": ("end", "kill"), "die": ("end", "kill"),
+}  # fmt: skip
+"""Words of people for what incidents tell in other words; stems, as ``_stem`` leaves them."""
+QUESTION_MIN = 0.15
+"""The share of a question's words, by weight, that an incident has to have."""
+_INTERVAL = re.compile(r" \([^()]*(?:deployments?|pairs)[^()]*\)")
 _SENTENCE = re.compile(r"[A-Za-z' ]+[?.!]?")
 WORD = re.compile(r"[A-Za-z]{3,}")
 
@@ -58,7 +71,7 @@ WORD = re.compile(r"[A-Za-z]{3,}")
 class Answer:
     """What is known of what was asked; each list has sentences, the most important first.
 
-    ``kind`` is incident, claim, setting, code, line or nearest. Of the nearest nothing else is told than that it is near.
+    ``kind`` is incident, claim, setting, code, value, line or nearest. Of the nearest nothing else is told than that it is near.
     """
 
     asked: str
@@ -104,7 +117,9 @@ def answers(asked: str) -> list[Answer]:
     text = " ".join(asked[:TEXT_MAX].split())
     if not text:
         raise UsageError("nothing is asked", advice="Give a line of a log, a setting, a code, an incident or a claim.")
-    kinds: Sequence[Callable[[str], Iterator[Answer]]] = (_incidents, _claims, _settings, _codes, _lines, _nearest)
+    kinds: Sequence[Callable[[str], Iterator[Answer]]] = (
+        _incidents, _claims, _settings, _codes, _values, _lines, _nearest,
+    )  # fmt: skip
     for kind in kinds:
         if found := list(kind(text)):
             return found
@@ -182,11 +197,27 @@ def _recorded() -> Mapping[str, Sequence[Finding]]:
 
 
 def _standings(claim: str) -> list[str]:
-    """How it stands on each release that was measured, releases of one standing together."""
-    by: dict[str, list[str]] = {}
+    """How it stands on each release that was measured, releases of one standing together; where it does not hold, what is so."""
+    by: dict[str, list[Finding]] = {}
     for line in _recorded().get(claim, []):
-        by.setdefault(STANDINGS.get(line.status, line.status), []).append(line.release)
-    return [f"{standing} on {', '.join(releases)}" for standing, releases in by.items()]
+        by.setdefault(line.status, []).append(line)
+    told = []
+    for status, lines in by.items():
+        standing = f"{STANDINGS.get(status, status)} on {', '.join(line.release for line in lines)}"
+        told.append(f"{standing}; instead: {_instead(lines[-1])}" if status == VerdictKind.REFUTED else standing)
+    return told
+
+
+def _instead(line: Finding) -> str:
+    """What is so where a claim does not hold: in an operator's words, or else what the code does and what was measured."""
+    claim = next((claim for _, claim in _all_claims() if claim.id == line.claim), None)
+    if claim and claim.told and claim.told.fails:
+        return claim.told.fails
+    expected = claim.expected.get(line.release) if claim else None
+    measured = _INTERVAL.sub("", line.summary).rstrip(".")
+    if expected is None or expected.verdict != VerdictKind.REFUTED:
+        return measured
+    return f"{expected.because}; measured: {measured}"
 
 
 def _standings_of(claims: Sequence[Claim]) -> list[str]:
@@ -194,7 +225,7 @@ def _standings_of(claims: Sequence[Claim]) -> list[str]:
     told = [(claim, "; ".join(standings)) for claim in claims if (standings := _standings(claim.id))]
     told.sort(key=lambda one: "does not hold" not in one[1])
     more = len(told) - CLAIMS_TOLD_MAX
-    return [f"{claim.id} {standing}: {claim.says}" for claim, standing in told[:CLAIMS_TOLD_MAX]] + (
+    return [f"{claim.id}, {claim.says!r} {standing}" for claim, standing in told[:CLAIMS_TOLD_MAX]] + (
         [f"and {more} more claims: mqlab list"] if more > 0 else []
     )
 
@@ -250,7 +281,7 @@ def _settings(text: str) -> Iterator[Answer]:
             happens=[f"Default: {told}." for told in _grouped(defaults)],
             concerns=concerns or [f"all of {', '.join(releases)}"],
             do=[_advice(one) for one in advised[:CLAIMS_TOLD_MAX]],
-            sure=[f"{claim.id} {standing}: {claim.says}" for claim, standing in about[:CLAIMS_TOLD_MAX]]
+            sure=[f"{claim.id}, {claim.says!r} {standing}" for claim, standing in about[:CLAIMS_TOLD_MAX]]
             or ["no claim of the record is about it"],
             see=[
                 *tried[:CLAIMS_TOLD_MAX],
@@ -299,7 +330,25 @@ def _codes(text: str) -> Iterator[Answer]:
         )
 
 
-def _recorded_of(code: AnswerCode | None) -> list[str]:
+def _values(text: str) -> Iterator[Answer]:
+    """A value of a setting, or an answer of a listener; ``SETTING=VALUE`` is answered as the setting is."""
+    if value := SETTING_VALUES.get(text.upper().rpartition(".")[2]):
+        yield Answer(
+            asked=text,
+            kind="value",
+            name=f"{text.upper().rpartition('.')[2]} ({value.of})",
+            happens=[value.means],
+            concerns=[f"decided by {', '.join(value.settings)}"] if value.settings else [],
+            do=[value.do],
+            sure=[
+                "the name is in the releases' classes; meaning and advice are told, not measured",
+                *_recorded_of(value),
+            ],
+            see=[f"mqlab explain {one}  # {_recorded_words(one)}" for one in value.incidents],
+        )
+
+
+def _recorded_of(code: AnswerCode | SettingValue | None) -> list[str]:
     """What the record holds of the incidents that show a code, a claim each."""
     told = []
     for incident in map(scenarios.incident, code.incidents if code else ()):
@@ -385,14 +434,13 @@ def _is_told(one: Written, letters: int, text: str) -> bool:
 
 def _shared_letters(one: Written, text: str) -> int:
     """Of the pieces between its gaps that stand in the text, or of the text where it is within one of them."""
-    within = max((letters_in(text) for part in one.fixed if text in part), default=0)
-    return max(
-        within, sum(letters_in(part) for part in one.fixed if letters_in(part) >= FIT_LETTERS_MIN and part in text)
-    )
+    text, fixed = text.lower(), [part.lower() for part in one.fixed]
+    within = max((letters_in(text) for part in fixed if text in part), default=0)
+    return max(within, sum(letters_in(part) for part in fixed if letters_in(part) >= FIT_LETTERS_MIN and part in text))
 
 
 def _who(one: Written) -> str:
-    how = {"": "throws or answers", "warn": "logs as WARN", "error": "logs as ERROR"}[one.level]
+    how = {"": "throws or answers", PRINTED: "prints"}.get(one.level) or f"logs as {one.level.upper()}"
     return f"{one.by} {how} {one.text!r} on {', '.join(one.releases)}."
 
 
@@ -433,12 +481,17 @@ def _nearest(text: str) -> Iterator[Answer]:
     )
     having = {candidate: _words_in(candidate) for candidate in candidates}
     told = {one.name: _words_in(f"{one.name} {one.title} {_told_of(one)}") for one in scenarios.INCIDENTS}
-    words = {_meant(word, {*itertools.chain(*told.values(), *having.values())}) for word in _words_in(text)}
-    score = {one: shared for one, shared in _shares(words, having, of_both=True).items() if shared >= LIKE_MIN}
+    known = {*itertools.chain(*told.values(), *having.values()), *ALSO_MEANT}
+    words = {_meant(word, known) for word in _words_in(text)}
+    # A question is about what happens, and no text that a program writes.
+    is_question = QUESTION.fullmatch(text) is not None
+    words |= {more for word in words if is_question for more in ALSO_MEANT.get(word, ())}
+    alike = {} if is_question else _shares(words, having, of_both=True)
+    score = {one: shared for one, shared in alike.items() if shared >= LIKE_MIN}
     seen = {one.name: _words_in(f"{one.name} {one.title} {one.symptom}") for one in scenarios.INCIDENTS}
     by_all, by_seen = (_shares(words, of, of_both=False) for of in (told, seen))
     covered = {one: (share + by_seen.get(one, 0.0)) / 2 for one, share in by_all.items()}
-    score |= {one: share for one, share in covered.items() if share >= COVERED_MIN}
+    score |= {one: share for one, share in covered.items() if share >= (QUESTION_MIN if is_question else COVERED_MIN)}
     typed = difflib.get_close_matches(text, [*names, *keys], WRITTEN_TOLD_MAX, TYPED_LIKE_MIN)
     score |= {one: float(1 + len(typed) - place) for place, one in enumerate(typed)}
     symptoms = {one.name: f"{one.name}: {one.symptom}" for one in scenarios.INCIDENTS}

@@ -280,6 +280,22 @@ def _own_port(conf: Mapping[str, str]) -> int:
     return own[0] if own else -1
 
 
+def copies(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """A SYNC_MASTER of 5.x waits for inSyncReplicas copies, for slaveTimeout at most; a controller's has minInSyncReplicas."""
+    conf = broker.conf
+    needed, there = whole_of(conf, "inSyncReplicas", 1), whole_of(conf, "totalReplicas", 1)
+    waits = (
+        conf.get("brokerRole") == "SYNC_MASTER" and conf.get("enableControllerMode") != "true" and not broker.in_group
+    )
+    if broker.has_attributes and waits and "totalReplicas" in conf and needed > there:
+        yield _critical(
+            "copies-never-enough", broker,
+            f"inSyncReplicas={needed} of totalReplicas={there}: there are never so many copies, and each send is answered with "
+            "FLUSH_SLAVE_TIMEOUT after slaveTimeout",
+            f"inSyncReplicas={max(1, there)} at most.",
+        )  # fmt: skip
+
+
 def stores(broker: BrokerReading) -> Iterator[AuditFinding]:
     """``MessageStoreConfig.isEnableRocksDBStore`` compares with one word, whatever its letters' case."""
     text = broker.conf.get("storeType", "default")
@@ -318,5 +334,5 @@ def _warning(kind: str, broker: BrokerReading, says: str, advice: str) -> AuditF
 
 OF_RUNNING = (deletion, files, waits)
 """What may be so of a broker that runs."""
-OF_FILES = (name_servers, *OF_RUNNING, role, ports, group, stores, starts)
+OF_FILES = (name_servers, *OF_RUNNING, role, ports, group, copies, stores, starts)
 """What may be so of a broker.conf."""

@@ -36,6 +36,8 @@ _ANSWERS = frozenset(("setRemark", "createResponseCommand", "buildErrorResponse"
 """Methods that take the text of an answer."""
 DEPTH_MAX = 3
 """A member leads to a name with its type, and that to two texts."""
+PRINTED = "printed"
+_PRINTS = "java/io/PrintStream"
 LEVELS = ("error", "warn", "info", "debug", "trace")
 _NAMES_A_CONSTANT = frozenset((_LDC_W, _LDC2_W, *range(0xB2, 0xBC), 0xBD, 0xC0, 0xC1, 0xC5))
 _LENGTHS: Mapping[int, int] = {
@@ -86,7 +88,7 @@ class Names:
 class Statement:
     """A text that a method logs, or that it puts into an exception or an answer. ``{}`` stands for what differs from time to time.
 
-    ``level`` is the method of the logger, such as ``warn``, and empty where nothing is logged.
+    ``level`` is the method of the logger, such as ``warn``, or ``printed``, and empty of an exception or an answer.
     """
 
     method: str
@@ -204,7 +206,10 @@ def _codes(reader: _Reader) -> Iterator[tuple[str, str, bytes, Mapping[int, obje
 
 @_of_a_class()
 def statements(class_file: bytes) -> list[Statement]:
-    """What the methods of a class file log, throw and answer, in the order of their code. Raises ReleaseError: it is damaged."""
+    """What the methods of a class file log, print, throw and answer, in the order of their code.
+
+    Raises ReleaseError: it is damaged.
+    """
     codes = _codes(_Reader(class_file))
     return [one for name, _, code, constants in codes for one in _statements(name, code, constants)]
 
@@ -236,6 +241,10 @@ def _statements(method: str, code: bytes, constants: Mapping[int, object]) -> It
             elif of.endswith("Logger") and name in LEVELS:
                 if ready:
                     yield Statement(method=method, level=name, text=max(ready, key=len))
+                ready, built = [], None
+            elif of == _PRINTS and name in ("printf", "println", "print", "format"):
+                if ready:
+                    yield Statement(method=method, level=PRINTED, text=max(ready, key=len))
                 ready, built = [], None
             elif built is None and (name in _ANSWERS or (name == "<init>" and of.endswith("Exception"))):
                 yield from (Statement(method=method, level="", text=text) for text in ready)

@@ -17,12 +17,16 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from harness.program import carried_out
-from harness.releases.class_file import statements
+from harness.releases.class_file import PRINTED, statements
 from harness.releases.jars import ensure_jars, recorded_releases
 
 FILE = Path(__file__).with_name("written.jsonl")
 TOLD = ("", "error", "warn")
 """Levels that are kept; the empty one is of exceptions and answers."""
+OF_A_START = "Startup"
+"""What a class with a name that ends so prints is why a node does not start."""
+TOLD_AS_INFO = frozenset({"printMasterAndSlaveDiff"})
+"""Methods whose informative lines tell of trouble."""
 LETTERS_MIN = 6
 GAP = re.compile(r"\{\}|%[-+0,]*\d*(?:\.\d+)?[a-zA-Z]")
 """What stands for a value in a text: of SLF4J, and of String.format."""
@@ -38,8 +42,8 @@ _CLASS = re.compile(r"\[?[\w$]+(/[\w$]+)+;?")
 class Written:
     """A text with its gaps as ``{}`` or ``%s``, and who writes it.
 
-    ``by`` is the class without RocketMQ's own prefix and the method, as ``store.CommitLog.putMessage``. ``level`` is ``error`` or
-    ``warn``, and empty for the text of an exception or an answer.
+    ``by`` is the class without RocketMQ's own prefix and the method, as ``store.CommitLog.putMessage``. ``level`` is ``error``,
+    ``warn``, ``info`` or ``printed``, and empty for the text of an exception or an answer.
     """
 
     text: str
@@ -93,7 +97,9 @@ def written_in(jars: Iterable[Path], release: str) -> Iterator[Written]:
                 for one in statements(archive.read(entry)):
                     # An address of the FAQ is put behind a text at a line of its own, by another class.
                     text = _URL.sub("{}", one.text)
-                    if one.level in TOLD and letters_in(text) >= LETTERS_MIN and not _CLASS.fullmatch(text):
+                    is_told = one.level in TOLD or (one.level == "info" and one.method in TOLD_AS_INFO)
+                    is_told = is_told or (one.level == PRINTED and name.endswith(OF_A_START))
+                    if is_told and letters_in(text) >= LETTERS_MIN and not _CLASS.fullmatch(text):
                         by = f"{name.replace('/', '.')}.{one.method}"
                         yield Written(text=text, level=one.level, by=by, releases=(release,))
 

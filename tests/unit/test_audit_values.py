@@ -91,6 +91,8 @@ def test_a_value_that_breaks_a_broker_is_told_with_what_to_write(
     ({**GROUP, "dLegerPeers": "n0-a:10911;n1-b:1;n2-c:1"}, "port-taken-by-itself", "port-taken-by-itself"),
     ({**GROUP, "listenPort": "65535"}, "", ""),
     ({"storeType": "rocksdb"}, "ignored-keys", "store-of-no-type"),
+    ({"brokerRole": "SYNC_MASTER", "totalReplicas": "2", "inSyncReplicas": "3"}, "ignored-keys", "copies-never-enough"),
+    ({"brokerRole": "SYNC_MASTER", "totalReplicas": "2", "inSyncReplicas": "2"}, "ignored-keys", ""),
     ({"storeType": "defaultROCKSDB"}, "ignored-keys", ""),
     ({**GROUP, "enableControllerMode": "true"}, "ignored-keys", "two-kinds-of-groups"),
 ])  # fmt: skip

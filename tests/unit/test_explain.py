@@ -13,12 +13,15 @@ from harness.errors import UsageError
 from harness.model.incident import Incident
 from harness.model.log_events import WORDINGS
 from harness.model.scenario import Scenario
-from harness.releases.jars import ensure_jars
+from harness.model.verdicts import VerdictKind
+from harness.releases.class_file import class_of, texts
+from harness.releases.jars import ensure_jars, recorded_releases
 from harness.releases.settings import releases_with_settings, settings_of
 from harness.releases.written import FIT_LETTERS_MIN, GAP, Written, all_written, letters_in, written_in
-from mqlab.explain import answers
+from mqlab.explain import _recorded, _standings, answers
 from mqlab.main import main
 from scenarios.answer_codes import ANSWER_CODES
+from scenarios.setting_values import SETTING_VALUES
 
 SEED = 57
 DRAWN = random.Random(SEED)
@@ -186,7 +189,7 @@ def test_a_line_about_a_store_that_takes_no_messages_is_a_sign(line: str, incide
 @pytest.mark.parametrize("code", ["SLAVE_NOT_AVAILABLE", "FLUSH_DISK_TIMEOUT", "CODE: 2", "SYSTEM_BUSY"])
 def test_a_code_says_what_the_record_measured(code: str) -> None:
     told = " ".join(line for one in answers(code) for line in one.sure)
-    assert re.search(r"measured in [\w-]+: [\w-]+ (holds|does not hold|not settled)", told), told
+    assert re.search(r"measured in [\w-]+: [\w-]+, .+ (holds|does not hold|is not settled)", told), told
 
 
 def test_the_nearest_are_found_by_words_misspelt_and_are_told_with_what_people_see() -> None:
@@ -214,3 +217,47 @@ def test_a_sentence_of_a_person_is_no_text_with_a_gap_for_most_of_it() -> None:
 
 def test_a_send_status_is_the_code_that_it_stands_for() -> None:
     assert [one.name for one in answers("SEND_OK")] == ["code 0, SUCCESS"]
+
+
+@pytest.mark.parametrize("name", SETTING_VALUES)
+def test_a_value_is_told_and_is_in_the_classes_of_each_release(name: str) -> None:
+    (found,) = answers(name)
+    assert (found.kind, found.happens) == ("value", [SETTING_VALUES[name].means])
+    for release in recorded_releases():
+        assert name in texts(class_of(release, SETTING_VALUES[name].classes[release[0]]))
+    assert all(scenarios.incident(one) for one in SETTING_VALUES[name].incidents)
+
+
+@pytest.mark.parametrize(("asked", "incident"), [
+    ("why is my consumer lagging", "consumer-too-slow"),
+    ("why are my messages consumed twice", "same-client-id-in-containers"),
+    ("why does my broker not start", "port-taken"),
+])  # fmt: skip
+def test_a_question_leads_to_the_nearest_incidents_and_is_told_so(asked: str, incident: str) -> None:
+    (found,) = answers(asked)
+    assert found.kind == "nearest"
+    assert any(one.startswith(f"{incident}: ") for one in found.happens), found.happens
+    assert "near by its words alone" in found.sure[0]
+
+
+@pytest.mark.parametrize(("line", "by"), [
+    ("Please set the ROCKETMQ_HOME variable in your environment to match the location of the RocketMQ installation", "Startup"),
+    ("Slave's brokerId must be > 0", "BrokerStartup"),
+    ("The config enableControllerMode and enableDLegerCommitLog cannot both be true.", "BrokerStartup"),
+    ('The Name Server Address[a:b] illegal, please set it as follows, "127.0.0.1:9876;192.168.0.1:9876"', "BrokerStartup"),
+    ("slave fall behind master", "BrokerController"),
+])  # fmt: skip
+def test_what_a_node_prints_as_it_ends_its_start_is_told(line: str, by: str) -> None:
+    told = " ".join(text for found in answers(line) for text in found.happens)
+    assert by in told
+
+
+def test_where_a_claim_does_not_hold_it_is_told_what_is_so() -> None:
+    refuted = {line.claim for lines in _recorded().values() for line in lines if line.status == VerdictKind.REFUTED}
+    assert refuted
+    for claim in refuted:
+        (standing,) = [one for one in _standings(claim) if one.startswith("does not hold on")]
+        instead = standing.partition("; instead: ")[2]
+        assert len(instead.split()) > 3
+    (busy,) = _standings("BUSY-10")
+    assert "; instead: the task is scheduled every 10 milliseconds; measured: Requests were refused in" in busy
