@@ -21,6 +21,7 @@ from mqlab.carried import ledger_on
 from mqlab.options import print_json
 from mqlab.recorded import decided_on_defaults
 
+DOES_NOT_START = "the broker does not start"
 OF_LONG_APPENDS, OF_SMALL_POOLS = "BUSY-14", "POOL-03"
 """The claims that show measured when sends are refused with [REJECTREQUEST]."""
 HANG_ON = {
@@ -40,7 +41,10 @@ def audit_conf(options: argparse.Namespace) -> int:
         print_json([_as_json(one, record) for one in judged])
     else:
         print("\n".join(printable_lines(line) for line in _lines(judged, record)))
-        print(f"\nsee it happen with this file: mqlab verify append-lock-over-1s --broker-conf {options.broker_conf}")
+        if not any(DOES_NOT_START in finding.says for one in judged for finding in one.findings):
+            print(
+                f"\nsee it happen with this file: mqlab verify append-lock-over-1s --broker-conf {options.broker_conf}"
+            )
     return int(max((finding.severity for one in judged for finding in one.findings), default=Severity.NONE))
 
 

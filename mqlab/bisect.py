@@ -13,7 +13,7 @@ import copy
 import dataclasses
 import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,7 +40,7 @@ from mqlab.kinds import NEW_FOLDER, RELEASE, SEED, one_of
 from mqlab.looking import prepare
 from mqlab.on_release import on_releases
 from mqlab.options import DEFAULT_RUNS, Adder, add_analysis, print_json
-from mqlab.recorded import committed_ledger
+from mqlab.recorded import committed_ledger, committed_since
 from mqlab.running import Job, carry_out, make_ready, plan_of
 
 CLIENT, BROKER = "client", "broker"
@@ -122,7 +122,8 @@ def bisect(options: argparse.Namespace, console: Console) -> int:
             left_out[release] = error.message
             order.remove(release)
     code = {release: _code(claim, release) for release in order}
-    known = {} if options.moves != BOTH else _recorded(scenario, claim, order)
+    known = dict(_bisected(claim, options.moves, order))
+    known |= _recorded(scenario, claim, order if options.moves == BOTH else (options.after,))
     work = _Work(options=options, console=console, java=java, scenario=scenario, claim=claim)
     if len({code[one] for one in order}) == 1 and len({known[one].verdict for one in known}) == 1 and len(known) > 1:
         raise UsageError(
@@ -145,6 +146,7 @@ def bisect(options: argparse.Namespace, console: Console) -> int:
         ),
         not_measured=tuple(one for one in order if one not in known),
         left_out=tuple(left_out.items()),
+        rule_hash=claim.rule_hash(),
     )
     if options.json:
         print_json(dataclasses.asdict(found))
@@ -197,6 +199,13 @@ def _recorded(scenario: Scenario, claim: Claim, order: Sequence[str]) -> dict[st
         if line.claim == claim.id and line.backend == LOCAL and line.injection not in others
         if line.release in order and line.verdict is not VerdictKind.UNDECIDED
     }
+
+
+def _bisected(claim: Claim, moves: str, order: Sequence[str]) -> Iterator[tuple[str, Measured]]:
+    """What bisections that are kept have measured, by the rule of today; of a client or a broker alone with the same other one."""
+    for one in committed_since():
+        if (one.claim, one.moves, one.rule_hash) == (claim.id, moves, claim.rule_hash()) and moves == BOTH:
+            yield from ((of.release, of) for of in one.releases if of.release in order)
 
 
 def _measured(finding: Finding, by: str) -> Measured:
@@ -287,16 +296,27 @@ def _planned(
     left_out: Mapping[str, str],
 ) -> list[str]:
     groups = {text: number for number, text in enumerate(dict.fromkeys(code[one] for one in order), start=1)}
-    told = [f"{work.claim.id}: {work.claim.says}"]
+    told = [
+        f"{work.claim.id}: {work.claim.says}",
+        "Releases with one number have the same code of what the claim cites, down to what that calls.",
+    ]
     for release in order:
         of = known.get(release)
-        told.append(f"  {release:10} code {groups[code[release]]}  {f'{of.verdict}, recorded' if of else 'not known'}")
+        told.append(f"  {release:10} code {groups[code[release]]}  {f'{of.verdict}, {of.by}' if of else 'not known'}")
     told += [f"  {release:10} left out: {why}" for release, why in left_out.items()]
     first = next_release(order, _verdicts(known), code)
     if first is None:
-        return [*told, "nothing is left to measure"]
-    seconds = plan_of(work.request(first)).seconds
-    return [*told, f"first {first}; each release takes about {duration(seconds)} on an idle machine"]
+        return [*told, *(_changed(a, b) for a, b in boundaries(order, _verdicts(known))), "nothing is left to measure"]
+    seconds, left = plan_of(work.request(first)).seconds, sum(one not in known for one in order)
+    return [
+        *told,
+        f"first {first}; each release takes about {duration(seconds)} on an idle machine, at most {left} of them: "
+        f"{duration(left * seconds)}",
+    ]
+
+
+def _changed(before: str, after: str) -> str:
+    return f"since {after}: changed from {before} to it"
 
 
 def _told(claim: Claim, order: Sequence[str], found: Bisected, code: Mapping[str, str]) -> list[str]:
@@ -314,7 +334,7 @@ def _told(claim: Claim, order: Sequence[str], found: Bisected, code: Mapping[str
     for one in found.boundaries:
         between = order[order.index(one.before) + 1 : order.index(one.after)]
         told += [
-            f"since {one.after}: changed from {one.before} to it"
+            _changed(one.before, one.after)
             + (f" (between them nothing was decided: {', '.join(between)})" if between else ""),
             f"  {one.before}: {known[one.before].verdict}: {known[one.before].says}",
             f"  {one.after}: {known[one.after].verdict}: {known[one.after].says}",

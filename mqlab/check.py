@@ -131,7 +131,7 @@ def check(options: argparse.Namespace, console: Console) -> int:
             advice="`mqlab doctor` says what this host can do.",
         )
     if options.plan:
-        print("\n".join(steps.planned()))
+        print("\n".join(steps.planned(options.minutes)))
         return EXIT_OK
     notes = (
         f"A check of {release} beside {against}, of {options.minutes:g} minutes: one cluster an arm first, and what differs again.",
@@ -225,12 +225,20 @@ class Steps:
         """The one that is checked."""
         return self._request.releases[0]
 
-    def planned(self) -> Iterator[str]:
-        """The order of the first looks, with what each takes by itself."""
-        yield f"{self.release} beside {self.reference[0].release}, the likeliest to differ for their minutes first:"
+    def planned(self, minutes: float) -> Iterator[str]:
+        """The order of the first looks, what each takes by itself, and where the minutes end."""
+        yield (
+            f"{self.release} beside {self.reference[0].release}. In this order, with how many of its verdicts are expected to "
+            "differ, by how often the record's do:"
+        )
+        together_s, is_over = 0.0, False
         for one in self.looks:
-            yield f"  {one.scenario.name:45} {duration(one.seconds):>12}, {one.gain:.2f} verdicts that may differ"
-        yield "then what looks different is repeated until the usual rule decides, as long as there are minutes left"
+            together_s += one.seconds
+            if together_s > 60 * minutes and not is_over:
+                is_over = True
+                yield f"  ---- here {minutes:g} minutes end, one after another, without what is to be repeated ----"
+            yield f"  {one.scenario.name:45} {duration(one.seconds):>12}  {one.gain:.2f}"
+        yield f"all together {duration(together_s)}; what looks different is repeated first, until the usual rule decides"
 
     def first(self) -> Request:
         """The step that gives the first answers."""

@@ -16,6 +16,7 @@ from functools import cache
 from rich.console import Console
 
 import scenarios
+from analysis.ledger.since import BOTH
 from analysis.verdicts.words import STANDINGS
 from harness.errors import EXIT_OK, UsageError
 from harness.model.findings import Finding
@@ -30,7 +31,7 @@ from harness.releases.settings import releases_with_settings, settings_of
 from harness.releases.written import FIT_LETTERS_MIN, Written, all_written, letters_in
 from mqlab.console import console as lab_console
 from mqlab.options import Adder, print_json
-from mqlab.recorded import committed_ledger, measured_on_defaults
+from mqlab.recorded import committed_ledger, committed_since, measured_on_defaults
 from scenarios.answer_codes import ANSWER_CODES, AnswerCode
 from scenarios.setting_values import SETTING_VALUES, SettingValue
 
@@ -205,7 +206,8 @@ def _standings(claim: str) -> list[str]:
     for status, lines in by.items():
         standing = f"{STANDINGS.get(status, status)} on {', '.join(line.release for line in lines)}"
         told.append(f"{standing}; instead: {_instead(lines[-1])}" if status == VerdictKind.REFUTED else standing)
-    return told
+    changes = (one for of in committed_since() if (of.claim, of.moves) == (claim, BOTH) for one in of.boundaries)
+    return [*told, *(f"changed with {one.after}, not yet on {one.before}, as measured" for one in changes)]
 
 
 def _instead(line: Finding) -> str:
@@ -280,7 +282,7 @@ def _settings(text: str) -> Iterator[Answer]:
             name=f"{key} (of a {whose}{f', {takes}' if takes else ''})",
             happens=[f"Default: {told}." for told in _grouped(defaults)],
             concerns=concerns or [f"all of {', '.join(releases)}"],
-            do=[_advice(one) for one in advised[:CLAIMS_TOLD_MAX]],
+            do=[_advice_with(one, key) for one in advised[:CLAIMS_TOLD_MAX]],
             sure=[f"{claim.id}, {claim.says!r} {standing}" for claim, standing in about[:CLAIMS_TOLD_MAX]]
             or ["no claim of the record is about it"],
             see=[
@@ -288,6 +290,13 @@ def _settings(text: str) -> Iterator[Answer]:
                 *([f"mqlab tune INCIDENT --sweep {whose}.{key}=A,B  # measures values of it"] if tried else []),
             ],
         )
+
+
+def _advice_with(incident: Incident, key: str) -> str:
+    """What of an incident's advice names a setting, with the incident that it is for."""
+    sentences = re.split(r"(?<=[.;:]) ", incident.advice)
+    named = [one for one in sentences if re.search(rf"\b{re.escape(key)}\b", one)]
+    return f"{incident.name} ({incident.title}): {' '.join(named)}"
 
 
 def _grouped(values: Mapping[str, str]) -> Iterator[str]:

@@ -195,7 +195,9 @@ def _settings(options: argparse.Namespace, conf: ConfFile | None, before: _Kept,
         comes=tuple(said for kind, said in new.items() if kind not in old),
         goes=tuple(said for kind, said in old.items() if kind not in new),
         stays=tuple(said for kind, said in new.items() if kind in old),
-        urgent=tuple((one.says, one.advice) for one in urgent),
+        urgent=tuple(
+            (one.says + (f" (so it is on {options.before})" if one.kind in old else ""), one.advice) for one in urgent
+        ),
         in_force=yours[1].in_force,
         modes=modes_in(yours[1].in_force, options.after),
         oddities=tuple((one.says, one.advice) for one in conf.oddities),

@@ -82,7 +82,8 @@ def _kept_away(
             weight=Weight.DELAY, harm=Harm.FAILS,
             holds=f"avoidance keeps most sends away from {at_fault}",
             fails=f"avoidance does not keep sends away from {at_fault}",
-            parts={"fewer": f"avoidance keeps fewer bad sends from {at_fault}: {{after}} of them remain ({{before}} before)"},
+            parts={"fewer": f"avoidance (sendLatencyFaultEnable) keeps fewer bad sends from {at_fault}: {{after}} of them "
+                   "remain ({before} before)"},
         ),
     )  # fmt: skip
 

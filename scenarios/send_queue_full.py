@@ -75,7 +75,7 @@ BUSY_15 = claim(
     told=Told(
         weight=Weight.DELAY, harm=Harm.FAILS,
         holds="a jam of sends leaves pulls and administration alone",
-        fails="a jam in one thread pool slows others down: pools are shared",
+        fails="thread pools are shared, by the code: a jam of one may slow others (not seen in this lab)",
     ),
 )  # fmt: skip
 

@@ -48,6 +48,8 @@ class Bisected:
     boundaries: tuple[Boundary, ...]
     not_measured: tuple[str, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
+    rule_hash: str = ""
+    """Of the claim's rule, by which the verdicts were made."""
 
 
 def load_since(path: Path) -> tuple[Bisected, ...]:

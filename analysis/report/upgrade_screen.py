@@ -26,6 +26,7 @@ LEADS_TO = "-> "
 ADVISED = "  [advised, not measured]"
 _COUNT = re.compile(r"^in (none|all|\d+) (?:of )?(\d+)")
 _NUMBER = re.compile(r"[\d.,]*")
+_PERCENT = re.compile(r"^(\d+(?:\.\d+)?)(\s?%)")
 _SETTING = re.compile(r"(\w+)=(\w+)(?![\w=])")
 _MEASURED = re.compile(r" \(.*")
 
@@ -205,15 +206,21 @@ def _sorted(
             continue
         says = template.format(before=_short(one.figure_before), after=_short(one.figure_after), part=one.part)
         sort = one.sort if one.sort in (BETTER, WORSE) else ""
-        # Whether the sentence is of what the figures count is not known.
-        is_told = is_figured or weight is not Weight.ALARMS
-        yield _point(weight, says, one, found, claim, is_figured=is_told), sort, some
+        # Whether the sentence is of what the figures count is not known: they would say the opposite, perhaps.
+        yield _point(weight, says, one, found, claim, is_figured=True), sort, some
 
 
 def _turned(change: Change) -> Change:
     """With figures that count the other tries."""
-    before, after = (_COUNT.sub(_other_tries, one) for one in (change.figure_before, change.figure_after))
+    figures = [change.figure_before, change.figure_after]
+    turned = [_PERCENT.sub(_other_percent, _COUNT.sub(_other_tries, one)) for one in figures]
+    # What cannot be turned would say the opposite of its sentence.
+    before, after = turned if all(a != b for a, b in zip(figures, turned, strict=True)) else ("", "")
     return dataclasses.replace(change, figure_before=before, figure_after=after)
+
+
+def _other_percent(found: re.Match[str]) -> str:
+    return f"{100 - float(found[1]):g}{found[2]}"
 
 
 def _other_tries(found: re.Match[str]) -> str:
@@ -331,7 +338,10 @@ def headings(found: Upgrade, shown: Screen, *, everything: bool = False) -> list
 
 
 def _further(found: Upgrade, shown: Screen) -> Mapping[str, Sequence[Point]]:
-    needed = dict.fromkeys(f"{key}={value}" for point in shown.apart for key, value in point.needs.items())
+    has = found.settings.conf.modes if found.settings.conf else {}
+    needed = dict.fromkeys(
+        f"{key}={value}" for point in shown.apart for key, value in point.needs.items() if has.get(key, value) != value
+    )
     return {
         "different, and neither better nor worse by itself": shown.differ,
         f"looked at and not yours, since your file has no {' or '.join(needed)}": shown.apart,
@@ -399,7 +409,16 @@ def _told(point: Point, *, everything: bool = False) -> Entry:
 
 def _of_file(found: Upgrade) -> Iterator[Entry]:
     conf = found.settings.conf
-    for says, advice in dict.fromkeys((*conf.urgent, *conf.comes)) if conf else ():
+    if conf is None:
+        return
+    for says, advice in dict.fromkeys(conf.urgent):
+        yield [f"YOUR FILE  {says}", f"{LEADS_TO}{advice}"]
+    if comes := [key.at for key in conf.keys if key.comes]:
+        yield [
+            f"YOUR FILE  {found.before} ignores what {found.after} goes by: {', '.join(comes)}",
+            f"{LEADS_TO}Nobody has run with them yet: take out what you do not want before the upgrade",
+        ]
+    for says, advice in dict.fromkeys(one for one in conf.comes if one not in conf.urgent):
         yield [f"YOUR FILE  {says}", f"{LEADS_TO}{advice}"]
 
 

@@ -31,6 +31,8 @@ class KeyChanged:
     at: str
     says: str
     details: tuple[str, ...] = ()
+    comes: bool = False
+    """Whether it was ignored before and is read from then on: nobody has ever run with it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +121,10 @@ def _keys(before: JudgedConf, after: JudgedConf) -> Iterator[KeyChanged]:
             since = "the value" if was.fate is Fate.IGNORED else "it"
             as_false = f" as {now.value}" if now.says else ""
             yield KeyChanged(
-                at=now.at, says=f"{old} ignored {since}, and it comes into force{as_false} with {new}", details=details
+                at=now.at,
+                says=f"{old} ignored {since}, and it comes into force{as_false} with {new}",
+                details=details,
+                comes=True,
             )
         elif now.fate is Fate.READ and was.value != now.value and now.value is not None:
             yield KeyChanged(at=now.at, says=f"{old} reads {was.value}, {new} reads {now.value}", details=details)

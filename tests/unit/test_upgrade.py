@@ -609,7 +609,7 @@ def test_what_is_urgent_in_a_file_is_prepared_first_and_what_it_has_cured_is_lef
     assert "aclEnable: " not in file
     assert "slaveReadEnable" not in prepare, "a cure that the file has"
     assert "inSyncReplicas=2" not in prepare
-    assert "(your file: 2, lost messages: " in prepare.partition("\n")[0]
+    assert "(your file: 3, lost messages: " in prepare.partition("\n")[0]
     conf.write_text("aclEnable=true\n")
     assert main(words) == EXIT_OK
     assert "-> slaveReadEnable=true" in capsys.readouterr().out
