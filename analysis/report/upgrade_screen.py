@@ -23,6 +23,8 @@ OTHERS_MAX = 6
 WATCHED_MAX = 2
 
 LEADS_TO = "-> "
+MORE = "MORE WITH --all"
+"""A page has all of it folded."""
 ADVISED = "  [advised, not measured]"
 _COUNT = re.compile(r"^in (none|all|\d+) (?:of )?(\d+)")
 _NUMBER = re.compile(r"[\d.,]*")
@@ -334,7 +336,7 @@ def headings(found: Upgrade, shown: Screen, *, everything: bool = False) -> list
             Heading(title=f"ALSO: {title}", entries=told(points), most=0) for title, points in further.items()
         ]
     more = "; ".join(f"{len(points)} {title}" for title, points in further.items() if points)
-    return [*said, *([Heading(title="MORE WITH --all", entries=[], most=0, none=more)] if more else [])]
+    return [*said, *([Heading(title=MORE, entries=[], most=0, none=more)] if more else [])]
 
 
 def _further(found: Upgrade, shown: Screen) -> Mapping[str, Sequence[Point]]:
@@ -367,13 +369,13 @@ def all_lines(found: Upgrade, shown: Screen, conf_name: str = "") -> list[str]:
     return [head(found, shown, conf_name), *(line for one in told for line in one.lines(len(one.entries)))]
 
 
-def fitting(found: Upgrade, shown: Screen) -> list[tuple[Heading, int]]:
-    """Each heading with the number of its entries that fit one screen."""
+def fitting(found: Upgrade, shown: Screen, lines_max: int = LINES_MAX) -> list[tuple[Heading, int]]:
+    """Each heading with the number of its entries that fit so many lines."""
     told = headings(found, shown)
     most = [min(one.most, len(one.entries)) for one in told]
     while True:
         lines = 1 + sum(len(one.lines(count)) for one, count in zip(told, most, strict=True))
-        if lines <= LINES_MAX or max(most[1:]) == 1:
+        if lines <= lines_max or max(most[1:]) == 1:
             return list(zip(told, most, strict=True))
         # What gives way last is what is to be prepared.
         most[max(range(1, len(told)), key=lambda number: most[number])] -= 1

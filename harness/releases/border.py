@@ -222,9 +222,7 @@ _SECRET = re.compile(
     r"|(auth|access|security|session|api|bearer)[._-]?token",
     re.IGNORECASE,
 )
-_SECRET_WORDS = frozenset(
-    {"token", "tokens", "sk", "ak", "bearer", "dsn", "jwt", "cookie", "authorization", "signature", "sas", "pat", "otp"}
-)
+_SECRET_WORDS = frozenset({"token", "tokens", "sk", "ak", "bearer", "dsn", "jwt", "cookie", "sas", "pat", "otp"})
 """Words of a key, between dots, dashes or capitals, whose value is a secret unless it is a number or a truth."""
 _KEY_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _SETTING = re.compile(r"\A((?:--[a-z-]+=)?([A-Za-z][\w.-]*)=)(.*)", re.DOTALL)
@@ -347,12 +345,14 @@ def masked(key: str, value: str) -> str:
     Settings of the user pass here where they are read, so that no run, page or bundle has ever seen one.
     """
     is_secret = value not in ("", "true", "false") and bool(_SECRET.search(key) or _SECRET_VALUE.search(value))
-    is_secret = is_secret or (not _FIGURE.fullmatch(value) and _names_a_secret(key))
+    is_secret = is_secret or (not _FIGURE.fullmatch(value.strip()) and _names_a_secret(key))
     return HIDDEN if is_secret else value
 
 
 def _names_a_secret(key: str) -> bool:
-    return bool(_SECRET_WORDS & {word.lower() for word in _KEY_WORD.findall(key)})
+    words = [word.lower() for word in _KEY_WORD.findall(key)]
+    # An authorization's cache is no secret, a header of that name is.
+    return bool(_SECRET_WORDS & {*words}) or words[-1:] in (["authorization"], ["signature"])
 
 
 def masked_words(words: Iterable[str]) -> list[str]:

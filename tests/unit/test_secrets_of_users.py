@@ -83,7 +83,8 @@ def test_what_is_no_secret_is_passed_on() -> None:
         assert masked(key, value) == value
     for key, value in (
         ("authorizationEnabled", "true"), ("statefulAuthorizationCacheMaxNum", "10000"), ("tokenBucketRate", "12.5"),
-        ("maskedAkCount", "3"), ("diskRatio", "75"), ("task", "a"), ("skip", "b"), ("breakage", "c"),
+        ("maskedAkCount", "3"), ("statefulAuthorizationCacheMaxNum", "5 x"),
+        ("diskRatio", "75"), ("task", "a"), ("skip", "b"), ("breakage", "c"),
     ):  # fmt: skip
         assert masked(key, value) == value
     words = ["load", "--fault", "pause-node:broker-a,for=7s@2s", "--set=broker.flushDiskType=SYNC_FLUSH", "a:b@c"]
