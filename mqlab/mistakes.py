@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from harness.errors import UsageError, shown
 from harness.model.cells import canonical
+from harness.model.cluster import Topology
 from harness.model.faults import Fault
 from harness.model.loads import LoadValue
 from harness.model.measures import MEASURES
@@ -21,6 +22,9 @@ from mqlab.field_types import wrong_fields
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 ARM = re.compile(r"(baseline|incident|fix|better)(-[a-z0-9-]{1,40})?")
+NODES_MAX = 26
+"""Of a kind: masters are called by the letters of the alphabet."""
+CELLS_MAX = 1_000
 CLAIM = re.compile(r"(?:[A-Z][A-Z0-9]{1,11}|X(?:-[a-z0-9]{1,20}){1,6})-\d{1,4}")
 
 
@@ -42,6 +46,8 @@ def mistakes(scenario: Scenario) -> Iterator[Mistake]:
         return
     if not NAME.fullmatch(scenario.name):
         yield Mistake(says=f"{shown(scenario.name)} is no name of an incident", near=scenario.name, advice=_NAMED)
+    for topology in dict.fromkeys([scenario.topology, *filter(None, (arm.topology for arm in scenario.arms))]):
+        yield from _topology(topology)
     yield from _arms(scenario)
     for name in set(scenario.extra_measures) - MEASURES.keys():
         yield _unknown("measure", name, MEASURES)
@@ -91,6 +97,15 @@ def _no_kind(name: str, value: object, wanted: str) -> Mistake:
     return Mistake(says=f"{name} is {is_of} and has to be {wanted}", near=name)
 
 
+def _topology(topology: Topology) -> Iterator[Mistake]:
+    for name, least in (("name_servers", 1), ("masters", 1), ("slaves_per_master", 0)):
+        if not least <= (number := getattr(topology, name)) <= NODES_MAX:
+            yield Mistake(
+                says=f"{name} of Topology is {number} and has to be a number from {least} to {NODES_MAX}", near=name,
+                within="Topology",
+            )  # fmt: skip
+
+
 # --- arms -----------------------------------------------------------------------------------------------------------------
 
 
@@ -103,8 +118,14 @@ def _arms(scenario: Scenario) -> Iterator[Mistake]:
                 near=arm.name,
                 advice="It is baseline or incident, or begins with incident-, fix- or better-.",
             )
+        if len(arm.cells) > CELLS_MAX:
+            yield Mistake(says=f"arm {arm.name} has {len(arm.cells):,} cells, and {CELLS_MAX:,} at most", near=arm.name)
+            continue
         for cell in arm.cells:
             yield from _cell(scenario, arm, cell)
+        for key, value in (*arm.live_conf.items(), *arm.broker.conf.items()):
+            if not value.isprintable():
+                yield Mistake(says=f"{key} of arm {arm.name} is no value of one line", near=key)
         for key in sorted({*arm.live_conf, *arm.broker.conf} - _settings()):
             yield _unknown("setting of a broker", key, _settings())
         known = node_names(arm.topology or scenario.topology)

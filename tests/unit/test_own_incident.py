@@ -243,6 +243,15 @@ PLANTED = {
         "steady_s=0.5", 'steady_s=float("inf")', "phases=", "steady_s of Phases holds inf, which is no number"),
     "a phase before it begins": (
         "steady_s=0.5", "steady_s=-1.0", "phases=", "steady_s of Phases is -1 and has to be a time"),
+    "more masters than letters": (
+        'name="single"', 'name="single", masters=10**9', None, "masters of Topology is 1000000000 and has to be"),
+    "fewer name servers than none": (
+        'name="single"', 'name="single", name_servers=-1', None, "name_servers of Topology is -1 and has to be"),
+    "more cells than anybody has time for": (
+        "cells=(CALM,)", "cells=(CALM,) * 100_000", None, "arm baseline has 100,000 cells, and 1,000 at most"),
+    "a value of two lines": (
+        'live_conf={WAIT: "800"}', 'live_conf={WAIT: "800\\nnamesrvAddr=10.0.0.1:9876"}', None,
+        "waitTimeMillsInSendQueue of arm fix-wait is no value of one line"),
     "a topology by its name": (
         'topology=Topology(name="single")', 'topology="x"', "topology=", "topology of Scenario is 'x' and has to be a Topology"),
     "measures that are a number": (
