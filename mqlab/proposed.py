@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -86,7 +86,7 @@ def proposal(name: str, found: Found, shown: Shown) -> tuple[str, Told]:
         f"From the logs: {'; '.join(told.logs) or 'nothing but the incident'}.\n"
         f'Defaults, since the logs do not show them: {"; ".join(told.defaults) or "none"}.\n"""\n\n'
     )
-    values = f"TOPOLOGY = {topology}\nSETTINGS = {_literal(dict(shown.settings))}\n"
+    values = f"TOPOLOGY = {topology}\nSETTINGS = {_literal(_of_one_line(shown.settings))}\n"
     return _plain(head) + body.replace("<values>\n", values), told
 
 
@@ -177,6 +177,11 @@ SCENARIO = dataclasses.replace(
     extra_measures=tuple(sorted(LAB.measures())),
 )
 '''
+
+
+def _of_one_line(settings: Mapping[str, str]) -> dict[str, str]:
+    """Without values that no line of a broker.conf has."""
+    return {key: value for key, value in settings.items() if value.isprintable()}
 
 
 def _literal(value: object) -> str:

@@ -121,8 +121,9 @@ def test_without_an_incident_or_with_a_wrong_name_nothing_is_written(
 
 
 def test_what_logs_say_does_not_end_the_text_that_it_stands_in(tmp_path: Path) -> None:
-    hostile = '"""\nimport os\nos._exit(7)\n"""\\'
-    text, _ = proposal("ours", _found("append-stall"), Shown(settings={"flushDiskType": hostile}, stalls_ms=(2**40,)))
+    hostile = '""" + __import__("os")._exit(7) + """\\'
+    settings = {"flushDiskType": hostile, "brokerRole": f"ASYNC\nimport os; {hostile}"}
+    text, _ = proposal("ours", _found("append-stall"), Shown(settings=settings, stalls_ms=(2**40,)))
     path = tmp_path / "ours.py"
     path.write_text(text)
     own = read_incident(path)
