@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from analysis.verdicts.order import natural_key
 from harness.audit.conf import ConfJudged, judge_conf
 from harness.audit.finding import Severity
+from harness.audit.values import DOES_NOT_START
 from harness.model.broker_conf import ConfFile
 from harness.model.findings import Finding
 from harness.model.rocketmq import PAGE_CACHE_BUSY
@@ -21,7 +22,6 @@ from mqlab.carried import ledger_on
 from mqlab.options import print_json
 from mqlab.recorded import decided_on_defaults
 
-DOES_NOT_START = "the broker does not start"
 OF_LONG_APPENDS, OF_SMALL_POOLS = "BUSY-14", "POOL-03"
 """The claims that show measured when sends are refused with [REJECTREQUEST]."""
 HANG_ON = {

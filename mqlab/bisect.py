@@ -20,10 +20,10 @@ from pathlib import Path
 from rich.console import Console
 
 import scenarios
-from analysis.ledger.since import BOTH, RECORDED, Bisected, Boundary, Measured
+from analysis.ledger.since import BOTH, RECORDED, Bisected, Boundary, Measured, as_told
 from analysis.verdicts.claims import without_lack
 from harness.errors import EXIT_OK, ConfigurationError, LabError, ReleaseError, UsageError
-from harness.faults.injections import USUAL_INJECTION, injections_of
+from harness.faults.injections import USUAL_INJECTION
 from harness.host.abilities import Abilities
 from harness.model.findings import Finding
 from harness.model.rules import Claim
@@ -40,7 +40,7 @@ from mqlab.kinds import NEW_FOLDER, RELEASE, SEED, one_of
 from mqlab.looking import prepare
 from mqlab.on_release import on_releases
 from mqlab.options import DEFAULT_RUNS, Adder, add_analysis, print_json
-from mqlab.recorded import committed_ledger, committed_since
+from mqlab.recorded import committed_ledger, committed_since, usual_verdicts
 from mqlab.running import Job, carry_out, make_ready, plan_of
 
 CLIENT, BROKER = "client", "broker"
@@ -122,7 +122,8 @@ def bisect(options: argparse.Namespace, console: Console) -> int:
             left_out[release] = error.message
             order.remove(release)
     code = {release: _code(claim, release) for release in order}
-    known = dict(_bisected(claim, options.moves, order))
+    held = "" if options.moves == BOTH else options.after
+    known = dict(_bisected(claim, options.moves, held, order))
     known |= _recorded(scenario, claim, order if options.moves == BOTH else (options.after,))
     work = _Work(options=options, console=console, java=java, scenario=scenario, claim=claim)
     if len({code[one] for one in order}) == 1 and len({known[one].verdict for one in known}) == 1 and len(known) > 1:
@@ -130,24 +131,28 @@ def bisect(options: argparse.Namespace, console: Console) -> int:
             f"{claim.id} is {next(iter(known.values())).verdict} on {' and '.join(known)}, and no release between has other code",
             advice="Give releases whose verdicts differ: mqlab list shows them.",
         )
+
+    def came_to() -> Bisected:
+        edges = boundaries(order, _verdicts(known))
+        return Bisected(
+            claim=claim.id,
+            moves=options.moves,
+            releases=tuple(known[one] for one in order if one in known),
+            boundaries=tuple(Boundary(before=a, after=b, differs=_differing(claim, a, b)) for a, b in edges),
+            not_measured=tuple(one for one in order if one not in known),
+            left_out=tuple(left_out.items()),
+            rule_hash=claim.rule_hash(),
+            held=held,
+        )
+
     if options.plan:
-        print("\n".join(_planned(order, known, code, work, left_out)))
+        print("\n".join(_planned(order, came_to(), code, work)))
         return EXIT_OK
-    known = dict(known) | {one: work.measure(one) for one in order if one not in known and work.is_there(one)}
+    known |= {one: work.measure(one) for one in order if one not in known and work.is_there(one)}
     while (release := next_release(order, _verdicts(known), code)) is not None:
         known[release] = work.measure(release)
         console.print(f"{release}: {known[release].verdict}: {known[release].says}", markup=False, highlight=False)
-    found = Bisected(
-        claim=claim.id,
-        moves=options.moves,
-        releases=tuple(known[one] for one in order if one in known),
-        boundaries=tuple(
-            Boundary(before=a, after=b, differs=_differing(claim, a, b)) for a, b in boundaries(order, _verdicts(known))
-        ),
-        not_measured=tuple(one for one in order if one not in known),
-        left_out=tuple(left_out.items()),
-        rule_hash=claim.rule_hash(),
-    )
+    found = came_to()
     if options.json:
         print_json(dataclasses.asdict(found))
     else:
@@ -191,20 +196,17 @@ def _differing(claim: Claim, before: str, after: str) -> tuple[str, ...]:
 
 
 def _recorded(scenario: Scenario, claim: Claim, order: Sequence[str]) -> dict[str, Measured]:
-    """What the record has decided of it, by the usual injection."""
-    others = {*injections_of(scenario)} - {USUAL_INJECTION}
     return {
         line.release: _measured(line, RECORDED)
-        for line in committed_ledger()
-        if line.claim == claim.id and line.backend == LOCAL and line.injection not in others
-        if line.release in order and line.verdict is not VerdictKind.UNDECIDED
+        for line in usual_verdicts([scenario])
+        if line.claim == claim.id and line.release in order
     }
 
 
-def _bisected(claim: Claim, moves: str, order: Sequence[str]) -> Iterator[tuple[str, Measured]]:
-    """What bisections that are kept have measured, by the rule of today; of a client or a broker alone with the same other one."""
+def _bisected(claim: Claim, moves: str, held: str, order: Sequence[str]) -> Iterator[tuple[str, Measured]]:
+    """What bisections that are kept have measured by the rule of today, with the same release of what does not move."""
     for one in committed_since():
-        if (one.claim, one.moves, one.rule_hash) == (claim.id, moves, claim.rule_hash()) and moves == BOTH:
+        if (one.claim, one.moves, one.held, one.rule_hash) == (claim.id, moves, held, claim.rule_hash()):
             yield from ((of.release, of) for of in one.releases if of.release in order)
 
 
@@ -288,13 +290,8 @@ def _judged_by(analyse: Callable[[Path], None]) -> Callable[[Path], int]:
     return judge
 
 
-def _planned(
-    order: Sequence[str],
-    known: Mapping[str, Measured],
-    code: Mapping[str, str],
-    work: _Work,
-    left_out: Mapping[str, str],
-) -> list[str]:
+def _planned(order: Sequence[str], so_far: Bisected, code: Mapping[str, str], work: _Work) -> list[str]:
+    known = {one.release: one for one in so_far.releases}
     groups = {text: number for number, text in enumerate(dict.fromkeys(code[one] for one in order), start=1)}
     told = [
         f"{work.claim.id}: {work.claim.says}",
@@ -303,11 +300,11 @@ def _planned(
     for release in order:
         of = known.get(release)
         told.append(f"  {release:10} code {groups[code[release]]}  {f'{of.verdict}, {of.by}' if of else 'not known'}")
-    told += [f"  {release:10} left out: {why}" for release, why in left_out.items()]
+    told += [f"  {release:10} left out: {why}" for release, why in so_far.left_out]
     first = next_release(order, _verdicts(known), code)
     if first is None:
-        return [*told, *(_changed(a, b) for a, b in boundaries(order, _verdicts(known))), "nothing is left to measure"]
-    seconds, left = plan_of(work.request(first)).seconds, sum(one not in known for one in order)
+        return [*told, *(_changed(so_far, edge) for edge in so_far.boundaries), "nothing is left to measure"]
+    seconds, left = plan_of(work.request(first)).seconds, len(so_far.not_measured)
     return [
         *told,
         f"first {first}; each release takes about {duration(seconds)} on an idle machine, at most {left} of them: "
@@ -315,8 +312,8 @@ def _planned(
     ]
 
 
-def _changed(before: str, after: str) -> str:
-    return f"since {after}: changed from {before} to it"
+def _changed(found: Bisected, edge: Boundary) -> str:
+    return f"since {as_told(found, edge)}: changed from {edge.before}"
 
 
 def _told(claim: Claim, order: Sequence[str], found: Bisected, code: Mapping[str, str]) -> list[str]:
@@ -334,8 +331,7 @@ def _told(claim: Claim, order: Sequence[str], found: Bisected, code: Mapping[str
     for one in found.boundaries:
         between = order[order.index(one.before) + 1 : order.index(one.after)]
         told += [
-            _changed(one.before, one.after)
-            + (f" (between them nothing was decided: {', '.join(between)})" if between else ""),
+            _changed(found, one) + (f" (between them nothing was decided: {', '.join(between)})" if between else ""),
             f"  {one.before}: {known[one.before].verdict}: {known[one.before].says}",
             f"  {one.after}: {known[one.after].verdict}: {known[one.after].says}",
             f"  cited code that differs: {', '.join(one.differs) or 'none; what is not cited must have changed'}",

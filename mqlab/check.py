@@ -20,15 +20,14 @@ from pathlib import Path
 from rich.console import Console
 
 import scenarios
-from analysis.ledger.checked import OPEN, CheckedClaim, Found, checked, lines
+from analysis.ledger.checked import OPEN, CheckedClaim, Outcome, checked, lines
 from analysis.verdicts.order import natural_key
 from harness.errors import EXIT_OK, ConfigurationError, UsageError
-from harness.faults.injections import USUAL_INJECTION, injections_of
+from harness.faults.injections import USUAL_INJECTION
 from harness.host.abilities import Abilities
 from harness.host.facts import Host, host_of_plan
 from harness.model.findings import Finding
 from harness.model.scenario import Scenario
-from harness.model.verdicts import VerdictKind
 from harness.plan.request import Request
 from harness.plan.schedule import CORES_SHARE, NODE_CORE_S, make_plan
 from harness.releases.central import version_key
@@ -42,7 +41,7 @@ from mqlab.looking import prepare
 from mqlab.on_release import builds_told, not_there, on_releases
 from mqlab.options import DEFAULT_RUNS, Adder, add_analysis, add_releases, print_json
 from mqlab.own_incident import SUFFIX, incidents_of
-from mqlab.recorded import committed_ledger
+from mqlab.recorded import committed_ledger, usual_verdicts
 from mqlab.resume import Resumed, add_resume, require_resumed, restore_options
 from mqlab.running import Job, carry_out, make_ready, plan_of
 
@@ -54,7 +53,7 @@ LOOKS_SHARE = 0.5
 LAST_S = 480.0
 """With less time than this left nothing of it is kept for repeating."""
 
-SAME_CODE, OTHER_CODE, BOTH_SIDES = 0.01, 0.18, 0.5
+SAME_CODE, OTHER_CODE, BOTH_SIDES = 0.01, 0.19, 0.5
 """How likely a verdict is another one: between the recorded releases 4 of 302 pairs of verdicts differ whose claims cite the same
 code, and 350 of 1,840 of the others. Where the releases on both sides differ, this one is not as one of them."""
 
@@ -157,28 +156,18 @@ def _nearest(release: str) -> str:
 
 def reference_of(release: str, found: Sequence[Scenario]) -> list[Finding]:
     """What is decided there of these incidents, on local processes, by the usual injection; one line a claim."""
-    claims = {claim.id: scenario for scenario in found for claim in scenario.claims}
     lines_of: dict[str, Finding] = {}
-    for line in committed_ledger():
-        if line.claim not in claims or line.backend != LOCAL or line.release != release:
-            continue
-        if line.verdict is VerdictKind.UNDECIDED:
-            continue
-        if line.injection in {*injections_of(claims[line.claim])} - {USUAL_INJECTION}:
-            continue
-        lines_of.setdefault(line.claim, line)
+    for line in usual_verdicts(found):
+        if line.release == release:
+            lines_of.setdefault(line.claim, line)
     return [lines_of[claim] for claim in sorted(lines_of, key=natural_key)]
 
 
 def chances(found: Sequence[Scenario], reference: Sequence[Finding], release: str) -> Iterator[tuple[str, float]]:
     """By claim, how likely its verdict is another one than the reference's."""
     lines_of = {line.claim: line for line in reference}
-    elsewhere = {
-        (line.claim, line.injection): line.verdict
-        for line in committed_ledger()
-        if line.backend == LOCAL and line.release in beside(release) and line.release != release
-        if line.verdict is not VerdictKind.UNDECIDED and line.release not in {one.release for one in reference}
-    }
+    others = {*beside(release)} - {release, *(line.release for line in reference)}
+    elsewhere = {(line.claim, line.injection): line.verdict for line in usual_verdicts(found) if line.release in others}
     for scenario in found:
         arms = {arm.name: arm for arm in scenario.arms}
         for claim in scenario.claims:
@@ -262,8 +251,8 @@ class Steps:
         new = [one for one in self.looks if (one.scenario.name, 1) not in seen]
         looks_s = left_s if left_s < LAST_S else LOOKS_SHARE * left_s
         taken = self._fitting(new, looks_s, trials, repeated)
-        found = {kind: sum(one.found is kind for one in rows) for kind in Found}
-        told = ", ".join(f"{count} {kind}" for kind, count in found.items() if count and kind is not Found.NOT_RUN)
+        found = {kind: sum(one.outcome is kind for one in rows) for kind in Outcome}
+        told = ", ".join(f"{count} {kind}" for kind, count in found.items() if count and kind is not Outcome.NOT_RUN)
         self._console.print(
             f"after {duration(self._clock() - self._started_s)}: {told or 'nothing yet'}; "
             f"next {len(repeated)} to repeat, {len(taken) - len(repeated)} to look at, of {len(new)} that are left",
@@ -288,7 +277,7 @@ class Steps:
         """The other deployments of the arms of what looks different, of each incident once."""
         by_incident: dict[str, dict[str, float]] = {}
         for row in rows:
-            if row.found is Found.LOOKS_DIFFERENT:
+            if row.outcome is Outcome.LOOKS_DIFFERENT:
                 by_incident.setdefault(row.incident, {})[row.claim] = 1.0
         for scenario in self._request.scenarios:
             number = self._request.budget_of(scenario).deployments
@@ -345,7 +334,7 @@ def _judge(run: Path, steps: Steps, options: argparse.Namespace) -> int:
     else:
         same = {claim: chance == SAME_CODE for claim, chance in steps.chances.items()}
         print("\n".join(lines(rows, release=steps.release, reference=reference, same_code=same)))
-        if any(one.found in (*OPEN, Found.NOT_RUN) for one in rows):
+        if any(one.outcome in (*OPEN, Outcome.NOT_RUN) for one in rows):
             print(f"\nTo go on: mqlab check --resume {run} --minutes N")
     ours = [one for one in findings if one.trials]
     return exit_code(ours, options.strict)

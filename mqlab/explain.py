@@ -16,7 +16,7 @@ from functools import cache
 from rich.console import Console
 
 import scenarios
-from analysis.ledger.since import BOTH
+from analysis.ledger.since import BOTH, as_told
 from analysis.verdicts.words import STANDINGS
 from harness.errors import EXIT_OK, UsageError
 from harness.model.findings import Finding
@@ -206,8 +206,13 @@ def _standings(claim: str) -> list[str]:
     for status, lines in by.items():
         standing = f"{STANDINGS.get(status, status)} on {', '.join(line.release for line in lines)}"
         told.append(f"{standing}; instead: {_instead(lines[-1])}" if status == VerdictKind.REFUTED else standing)
-    changes = (one for of in committed_since() if (of.claim, of.moves) == (claim, BOTH) for one in of.boundaries)
-    return [*told, *(f"changed with {one.after}, not yet on {one.before}, as measured" for one in changes)]
+    changes = (
+        f"changed with {'' if of.moves == BOTH else f'the {of.moves} of '}{as_told(of, one)}; {one.before} is still as before"
+        for of in committed_since()
+        if of.claim == claim
+        for one in of.boundaries
+    )
+    return [*told, *changes]
 
 
 def _instead(line: Finding) -> str:

@@ -8,8 +8,10 @@ import scenarios
 from analysis.ledger.lines import LEDGER, load_lines
 from analysis.ledger.runs import CountedTrial
 from analysis.ledger.since import SINCE, Bisected, load_since
+from harness.faults.injections import USUAL_INJECTION, injections_of
 from harness.model.experiment import experiment_hash
 from harness.model.findings import Finding
+from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
 from harness.releases.jars import jars_sha256, recorded_releases
 from harness.rundir.manifest import FREEZE
@@ -48,6 +50,17 @@ def measured_on_defaults(ledger: Sequence[Finding]) -> list[Finding]:
 def decided_on_defaults(ledger: Sequence[Finding]) -> list[Finding]:
     """Those of them that are confirmed or refuted."""
     return [line for line in measured_on_defaults(ledger) if line.verdict is not VerdictKind.UNDECIDED]
+
+
+def usual_verdicts(found: Sequence[Scenario]) -> list[Finding]:
+    """What is decided of the claims of these incidents on local processes, where there is a choice by the usual injection."""
+    offered = {claim.id: {*injections_of(one)} - {USUAL_INJECTION} for one in found for claim in one.claims}
+    return [
+        line
+        for line in committed_ledger()
+        if line.backend == "local" and line.verdict is not VerdictKind.UNDECIDED
+        if line.claim in offered and line.injection not in offered[line.claim]
+    ]
 
 
 def experiment_now(trial: CountedTrial) -> str:

@@ -38,8 +38,8 @@ class Boundary:
 class Bisected:
     """What came of a bisection: the releases that were measured, oldest first, and each boundary.
 
-    ``moves`` says whose release moves, ``both``, ``client`` or ``broker``; ``not_measured`` are releases between two of the same
-    cited code and verdict, and ``left_out`` those that cannot be run, by their reasons.
+    ``moves`` says whose release moves, ``both``, ``client`` or ``broker``, and ``held`` the other one's;
+    ``not_measured`` are releases between two of the same cited code and verdict, and ``left_out`` those that cannot be run, by their reasons.
     """
 
     claim: str
@@ -50,6 +50,13 @@ class Bisected:
     left_out: tuple[tuple[str, str], ...] = ()
     rule_hash: str = ""
     """Of the claim's rule, by which the verdicts were made."""
+    held: str = ""
+
+    def between(self, edge: Boundary) -> tuple[str, ...]:
+        """The releases at a boundary that could not be run: one of them may have made the change."""
+        low, high = natural_key(edge.before), natural_key(edge.after)
+        names = (release for release, _ in self.left_out)
+        return tuple(sorted((one for one in names if low < natural_key(one) < high), key=natural_key))
 
 
 def load_since(path: Path) -> tuple[Bisected, ...]:
@@ -58,13 +65,19 @@ def load_since(path: Path) -> tuple[Bisected, ...]:
 
 
 def since(found: Sequence[Bisected], claim: str, before: str, after: str) -> str:
-    """The release that changed a claim's verdict between two others; empty where none was measured, or more than one did."""
+    """With which release a claim's verdict changed between two others; empty where none was measured, or more than one did."""
     low, high = natural_key(before), natural_key(after)
     inside = {
-        boundary.after
+        as_told(one, boundary)
         for one in found
         if (one.claim, one.moves) == (claim, BOTH)
         for boundary in one.boundaries
         if low <= natural_key(boundary.before) and natural_key(boundary.after) <= high
     }
     return inside.pop() if len(inside) == 1 else ""
+
+
+def as_told(found: Bisected, edge: Boundary) -> str:
+    """The release behind a boundary, with those that may have made the change as well."""
+    between = found.between(edge)
+    return f"{edge.after}, or {' or '.join(between)}, which cannot be run" if between else edge.after

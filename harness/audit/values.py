@@ -22,6 +22,7 @@ FILE_BYTES, MESSAGE_BYTES, QUEUE_FILE_BYTES = 1 << 30, 1 << 22, 6_000_000
 LISTEN_PORT, PORTS = 10911, 1 << 16
 BESIDE_BODY_BYTES = 1 << 15
 """Properties may have so many bytes beside a body of maxMessageSize."""
+DOES_NOT_START = "the broker does not start"
 _DELAYS = re.compile(r"[+-]?\d+[smhd]( [+-]?\d+[smhd])*", re.ASCII)
 _ADDRESS = re.compile(r"[^\s,;]+:\d{1,5}", re.ASCII)
 _PEER = re.compile(r"([^-;]+)-([^\s;,:]+):(\d{1,5})", re.ASCII)
@@ -149,7 +150,7 @@ def role(broker: BrokerReading) -> Iterator[AuditFinding]:
     if is_slave and number <= 0:
         yield _critical(
             "does-not-start", broker,
-            f"brokerRole=SLAVE with brokerId={number}: the broker does not start, since a slave's id is above 0",
+            f"brokerRole=SLAVE with brokerId={number}: {DOES_NOT_START}, since a slave's id is above 0",
             "Remove brokerRole: a DLedger group elects its master." if in_group else "Give each slave its own brokerId, from 1 on.",
         )  # fmt: skip
     elif is_slave and in_group:
@@ -189,7 +190,7 @@ def ports(broker: BrokerReading) -> Iterator[AuditFinding]:
         key = "haListenPort" if given == ha_port else "listenPort"
         why = "" if given == ha_port else f", since it listens for its slaves at {ha_port}, one above"
         yield _critical(
-            f"does-not-start-{key}", broker, f"{key}={conf.get(key, port)}: the broker does not start{why}",
+            f"does-not-start-{key}", broker, f"{key}={conf.get(key, port)}: {DOES_NOT_START}{why}",
             f"A port up to {PORTS - 1 if given == ha_port else PORTS - 2}.",
         )  # fmt: skip
     elif not of_5x and given not in (0, port + 1):
@@ -218,7 +219,7 @@ def group(broker: BrokerReading) -> Iterator[AuditFinding]:
     if conf.get("enableControllerMode") == "true":
         yield _critical(
             "two-kinds-of-groups", broker,
-            'enableControllerMode=true and enableDLegerCommitLog=true: the broker does not start and prints "The config '
+            f'enableControllerMode=true and enableDLegerCommitLog=true: {DOES_NOT_START} and prints "The config '
             'enableControllerMode and enableDLegerCommitLog cannot both be true."',
             "Keep one of them: a controller elects masters of brokers with plain commit logs, a DLedger group its own.",
         )  # fmt: skip
@@ -244,7 +245,7 @@ def group(broker: BrokerReading) -> Iterator[AuditFinding]:
     else:
         yield from _members(broker, ids)
         return
-    yield _critical("does-not-start-group", broker, f"{says}: the broker does not start", advice)
+    yield _critical("does-not-start-group", broker, f"{says}: {DOES_NOT_START}", advice)
 
 
 def _members(broker: BrokerReading, ids: Sequence[str]) -> Iterator[AuditFinding]:
@@ -321,7 +322,7 @@ def starts(broker: BrokerReading) -> Iterator[AuditFinding]:
 
 
 def _no_start(broker: BrokerReading, key: str, text: str, advice: str) -> AuditFinding:
-    return _critical(f"does-not-start-{key}", broker, f"{key}={text}: the broker does not start", advice)
+    return _critical(f"does-not-start-{key}", broker, f"{key}={text}: {DOES_NOT_START}", advice)
 
 
 def _critical(kind: str, broker: BrokerReading, says: str, advice: str) -> AuditFinding:

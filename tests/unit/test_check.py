@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from rich.console import Console
 
 import scenarios
-from analysis.ledger.checked import Found, checked, lines
+from analysis.ledger.checked import Outcome, checked, lines
 from harness.errors import EXIT_USAGE
 from harness.host.facts import Host
 from harness.model.findings import Finding, PartResult
@@ -19,7 +20,9 @@ from harness.model.verdicts import VerdictKind
 from harness.plan.request import Request
 from harness.plan.schedule import make_plan
 from mqlab import check
+from mqlab.carried import other_code
 from mqlab.main import main
+from mqlab.recorded import usual_verdicts
 
 UNDECIDED, CONFIRMED, REFUTED = VerdictKind.UNDECIDED, VerdictKind.CONFIRMED, VerdictKind.REFUTED
 HOST = Host(cores=2, memory_mb=23_500)
@@ -37,23 +40,23 @@ def _finding(claim: str, verdict: VerdictKind, release: str, estimate: float, tr
     )  # fmt: skip
 
 
-def _found(verdict: VerdictKind, estimate: float, trials: int = 3) -> Found:
+def _found(verdict: VerdictKind, estimate: float, trials: int = 3) -> Outcome:
     reference = [_finding("BUSY-09", CONFIRMED, "5.3.3", 13.0)]
     (row,) = checked([_finding("BUSY-09", verdict, "5.1.4", estimate, trials)], reference)
-    return row.found
+    return row.outcome
 
 
 def test_a_verdict_counts_before_what_one_cluster_leans_to() -> None:
-    assert _found(CONFIRMED, 14.0) is Found.AS_THERE
-    assert _found(REFUTED, 24.0) is Found.DIFFERENT
-    assert _found(UNDECIDED, 14.0) is Found.CHECKED
-    assert _found(UNDECIDED, 24.0) is Found.LOOKS_DIFFERENT
+    assert _found(CONFIRMED, 14.0) is Outcome.SAME
+    assert _found(REFUTED, 24.0) is Outcome.DIFFERENT
+    assert _found(UNDECIDED, 14.0) is Outcome.CHECKED
+    assert _found(UNDECIDED, 24.0) is Outcome.LOOKS_DIFFERENT
 
 
 def test_what_no_trial_counts_for_was_not_run_and_is_never_as_there() -> None:
-    assert _found(UNDECIDED, 14.0, trials=0) is Found.NOT_RUN
+    assert _found(UNDECIDED, 14.0, trials=0) is Outcome.NOT_RUN
     (row,) = checked([], [_finding("BUSY-09", CONFIRMED, "5.3.3", 13.0)])
-    assert row.found is Found.NOT_RUN
+    assert row.outcome is Outcome.NOT_RUN
 
 
 def test_the_lists_name_each_claim_once_and_both_sides_of_what_differs() -> None:
@@ -140,6 +143,21 @@ def test_without_time_left_nothing_more_is_asked_for(tmp_path: Path, monkeypatch
     steps = _steps(("busy-flag-stuck", "append-stall"), minutes=0.1)
     monkeypatch.setattr(check, "read_run_directory", lambda run: _Directory([]))
     assert steps.further(tmp_path) is None
+
+
+def test_how_likely_a_verdict_differs_is_as_the_record_has_it() -> None:
+    by_claim: dict[str, dict[str, Finding]] = {}
+    for line in usual_verdicts(scenarios.ALL):
+        by_claim.setdefault(line.claim, {})[line.release] = line
+    pairs: dict[bool, list[bool]] = {True: [], False: []}
+    for scenario in scenarios.ALL:
+        arms = {arm.name: arm for arm in scenario.arms}
+        for claim in scenario.claims:
+            asked = [arms[quantity.arm] for quantity in claim.quantities() if quantity.arm in arms]
+            for a, b in itertools.permutations(by_claim.get(claim.id, {}).values(), 2):
+                pairs[bool(other_code(claim, asked, a.release, b.release))].append(a.verdict is not b.verdict)
+    assert sum(pairs[False]) / len(pairs[False]) == pytest.approx(check.SAME_CODE, abs=0.01)
+    assert sum(pairs[True]) / len(pairs[True]) == pytest.approx(check.OTHER_CODE, abs=0.02)
 
 
 @dataclasses.dataclass

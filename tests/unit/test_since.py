@@ -38,6 +38,14 @@ def test_one_boundary_between_two_releases_is_told_and_two_are_not() -> None:
     assert since(found, "X-2", "4.9.7", "5.5.0") == ""
 
 
+def test_a_release_that_cannot_be_run_may_have_made_the_change_as_well() -> None:
+    found = Bisected(
+        claim="X-1", moves=BOTH, releases=(), boundaries=(Boundary(before="5.2.0", after="5.3.3"),),
+        left_out=(("5.3.1", "in part"), ("5.1.3", "in part"), ("5.3.0", "in part"), ("5.3.4", "in part")),
+    )  # fmt: skip
+    assert since((found,), "X-1", "4.9.7", "5.5.0") == "5.3.3, or 5.3.0 or 5.3.1, which cannot be run"
+
+
 def test_each_committed_boundary_lies_between_two_verdicts_and_what_is_recorded_is_the_records() -> None:
     recorded = {(one.claim, one.release): one.verdict for one in committed_ledger() if one.backend == "local"}
     assert committed_since()
