@@ -131,7 +131,7 @@ SCENARIO = Scenario(
     summary="Two masters, an append of the first one stalled: what the client tries next by kind of send, and how the "
     "refusals change when the topic is on one master, on both, or on the other one.",
     symptom="One of two brokers is busy, and sends fail although the other one is well.",
-    advice="Upgrade the clients to 5.x, which try a refused synchronous send at the other broker; another master as "
+    advice="Upgrade the clients to 5.3.3 or newer, which try a refused synchronous send at the other broker; another master as "
     "such leaves as many refusals.",
     cures=("BUSY-03", "BUSY-19"),
     no_sign="Nothing but the lines of append-stall and append-lock-over-1s, of one broker only: compare the brokers.",
