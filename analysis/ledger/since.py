@@ -38,8 +38,8 @@ class Boundary:
 class Bisected:
     """What came of a bisection: the releases that were measured, oldest first, and each boundary.
 
-    ``moves`` says whose release moves, ``both``, ``client`` or ``broker``, and ``held`` the other one's;
-    ``not_measured`` are releases between two of the same cited code and verdict, and ``left_out`` those that cannot be run, by their reasons.
+    ``moves`` says whose release moves, ``both``, ``client`` or ``broker``, and ``held`` is the other one's; ``not_measured`` are
+    releases between two of the same cited code and verdict, and ``left_out`` those that cannot be run, by their reasons.
     """
 
     claim: str
