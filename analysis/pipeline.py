@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from analysis.checkers.base import Inputs, inputs_of, read_recorded
 from analysis.checkers.delivery import steps
 from analysis.evidence.records import ANALYSIS_FOLDER, Reading, session_and_reading
-from analysis.evidence.trusted import trusted_elsewhere, trusted_run
+from analysis.evidence.trusted import trusted_run
 from analysis.hadoop import bring, clear
 from analysis.ledger.counted import counted_trials
 from analysis.ledger.runs import recorded_run
@@ -58,10 +58,10 @@ def analyze(
     Raises :class:`harness.errors.RunDirectoryError` when this is no run directory of this schema. What is wrong inside
     of it (a truncated line, an empty history, a trial that failed) makes verdicts undecided, it raises nothing.
     """
-    run = trusted_run(run_dir)
+    trusted = trusted_run(run_dir)
     say = progress or _silent
     say("starting Spark")
-    with session_and_reading(run, place) as (spark, reading):
+    with session_and_reading(trusted, place) as (spark, run, reading):
         return analyze_in(spark, run, scenarios, say, commit, reading, unjudged)
 
 
@@ -81,7 +81,6 @@ def analyze_in(
         # An analysis replaces the one before as a whole, so that no table of another version stays between its own.
         clear(spark, folder)
         folder.mkdir()
-    run = trusted_elsewhere(spark, run)
     for damage in run.damage:
         say(damage.words)
     known = [scenario for scenario in scenarios if scenario.name in run.manifest.incidents]

@@ -26,6 +26,7 @@ from analysis.evidence.queues import queues_of
 from analysis.evidence.sent import sent_chunks
 from analysis.evidence.strides import Windows, strides_of
 from analysis.evidence.tables import CORRUPT_COLUMN, DAMAGED, EVENTS, HISTORY, WHOLE_BELOW, frame_of
+from analysis.evidence.trusted import trusted_elsewhere
 from analysis.evidence.unseen import unseen_sends
 from analysis.hadoop import clear, give, is_elsewhere, location
 from analysis.interrupts import own_interrupts
@@ -131,10 +132,12 @@ def reading_ahead(run: RunDirectory, master: str) -> Iterator[Reading | None]:
 
 
 @contextmanager
-def session_and_reading(run: RunDirectory, place: SparkPlace) -> Iterator[tuple[SparkSession, Reading | None]]:
-    """A session for the time of the block, and the tables that are written while it starts."""
+def session_and_reading(
+    run: RunDirectory, place: SparkPlace
+) -> Iterator[tuple[SparkSession, RunDirectory, Reading | None]]:
+    """A session for the time of the block, the run with what that alone can look at, and the tables written while it starts."""
     with reading_ahead(run, place.where) as reading, closing_session(place.for_evidence(run.path)) as spark:
-        yield spark, reading
+        yield spark, run if reading is not None else trusted_elsewhere(spark, run), reading
 
 
 def load_records(spark: SparkSession, run: RunDirectory, reading: Reading | None = None) -> Records:

@@ -22,14 +22,14 @@ def trusted_run(path: Path) -> RunDirectory:
 
     Raises :class:`harness.errors.RunDirectoryError` as ``read_run_directory``.
     """
-    run = read_run_directory(path)
     threads = min(THREADS_MAX, len(os.sched_getaffinity(0)))
-    return verified(run, threads=threads, leaving_out=HISTORIES if is_elsewhere(run.path / "manifest.json") else "")
+    leaving_out = HISTORIES if is_elsewhere(path.resolve()) else ""
+    return verified(read_run_directory(path), threads=threads, leaving_out=leaving_out)
 
 
 def trusted_elsewhere(spark: SparkSession, run: RunDirectory) -> RunDirectory:
     """The same run, once the histories that lie in a Hadoop file system have been summed where they are."""
-    if not is_elsewhere(run.path / "manifest.json") or not run.is_sealed:
+    if not is_elsewhere(run.path) or not run.is_sealed:
         return run
     sealed = {
         f"trials/{trial.trial}/{name}": (trial.trial, file.sha256)

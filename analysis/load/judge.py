@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from analysis.checkers.base import inputs_of, read_recorded
 from analysis.evidence.events import events_of
 from analysis.evidence.records import ANALYSIS_FOLDER, Reading, session_and_reading
-from analysis.evidence.trusted import trusted_elsewhere, trusted_run
+from analysis.evidence.trusted import trusted_run
 from analysis.hadoop import bring
 from analysis.load import accounts
 from analysis.load.consumed import consumed
@@ -42,9 +42,9 @@ def judge_load(run_dir: Path, place: SparkPlace, scenario: Scenario) -> JudgedLo
 
     Raises :class:`harness.errors.RunDirectoryError` when this is no run directory, or has not one trial.
     """
-    run = trusted_run(run_dir)
-    trial_of_load(run)
-    with session_and_reading(run, place) as (spark, reading):
+    trusted = trusted_run(run_dir)
+    trial_of_load(trusted)
+    with session_and_reading(trusted, place) as (spark, run, reading):
         return judge_load_in(spark, run, scenario, reading)
 
 
@@ -52,7 +52,6 @@ def judge_load_in(
     spark: SparkSession, run: RunDirectory, scenario: Scenario, reading: Reading | None = None
 ) -> JudgedLoad:
     """As :func:`judge_load`, in a session that the caller has and keeps; ``reading`` of the histories is under way."""
-    run = trusted_elsewhere(spark, run)
     trial = trial_of_load(run)
     folder = run.path / ANALYSIS_FOLDER
     folder.mkdir(exist_ok=True)
