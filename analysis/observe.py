@@ -20,8 +20,6 @@ from analysis.checkers.base import Checker, Inputs, giving
 from analysis.evidence.arrow import arrow_columns
 from analysis.evidence.records import ANALYSIS_FOLDER, write_table
 from analysis.evidence.tables import OBSERVATIONS
-from analysis.spark import compile_from
-from analysis.spark_settings import COMPILED_BYTES_MIN
 from analysis.stall_model import model
 from analysis.verdicts.evidence import TrialValidity
 from analysis.verdicts.observations import Observation, Source
@@ -60,7 +58,6 @@ def observe(
     scenarios: Sequence[Scenario],
 ) -> Observed:
     """Run the checkers that ``scenarios`` ask for over all trials, and leave what they gave as ``observations.parquet``."""
-    compile_from(inputs.spark, COMPILED_BYTES_MIN, inputs.run)
     wanted = _wanted(inputs.run, scenarios)
     # Where its checker runs anyway, what is judged only in arms that were not run is shown of the others; the model reads two.
     given = model.MEASURED.union(*[scenario.measures() for scenario in scenarios])

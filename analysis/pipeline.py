@@ -2,42 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from analysis.checkers.base import Inputs, inputs_of, read_recorded
-from analysis.checkers.delivery import steps
+from analysis.checkers.base import inputs_of, read_recorded
 from analysis.evidence.records import ANALYSIS_FOLDER, Reading, session_and_reading
 from analysis.evidence.trusted import trusted_run
-from analysis.hadoop import bring, clear
+from analysis.hadoop import clear
 from analysis.ledger.counted import counted_trials
-from analysis.ledger.runs import recorded_run
-from analysis.observe import Observed, observe
-from analysis.report.collect import distributions_of, keep_analysis
+from analysis.ledger.runs import FINDINGS, recorded_run, write_lines
+from analysis.observe import observe
+from analysis.report.collect import keep_page
 from analysis.report.document import ReportData
 from analysis.report.locust import locust_tables
-from analysis.report.losses import LOST_FILE, loss_tables, write_messages
+from analysis.report.losses import loss_tables, lost_of_run
 from analysis.report.series import series_of_run
-from analysis.spark import SparkPlace
+from analysis.spark import SparkPlace, compile_from
+from analysis.spark_settings import COMPILED_BYTES_MIN
 from analysis.stall_model import model
 from analysis.stall_model.document import write_score
 from analysis.verdicts import validity
 from analysis.verdicts.evidence import Evidence
 from analysis.verdicts.excerpts import with_excerpts
 from analysis.verdicts.judge import findings
-from analysis.verdicts.losses import LostStep, by_step
 from analysis.verdicts.of_run import tries_of_run
 from analysis.verdicts.unjudged import UnjudgedClaims, findings_of
-from harness.model.measures import MEASURES
 from harness.model.scenario import Scenario
 from harness.rundir.reading import RunDirectory
 
 Progress = Callable[[str], None]
-
-LOST_BY_STEP = "step_lost_count"
 
 
 def analyze(
@@ -90,8 +86,10 @@ def analyze_in(
     inputs = inputs_of(recorded, known)
     judged = validity.judge(inputs.facts, known, run.damage)
     say("checking")
+    compile_from(spark, COMPILED_BYTES_MIN, run)
     observed = observe(inputs, judged, known)
-    lost = _lost_messages(inputs, observed, known)
+    lost = lost_of_run(inputs, observed.failed, known)
+    tables = [loss_tables(run.trials, lost), locust_tables(run, inputs.facts)]
     say("deciding, and writing the report's data")
     # Verdicts are computed here, in Python, while Spark is at the series.
     with ThreadPoolExecutor(max_workers=1) as pool:
@@ -106,42 +104,20 @@ def analyze_in(
             tries=tries_of_run(observed.of_all_trials, run.trials, judged, known),
         )
         found = findings(known, evidence)
-        bring(spark, run.path, (line.file for one in found for line in one.evidence))
-        found = [*with_excerpts(found, run.path), *findings_of(unjudged, run.manifest)]
+        found = [*with_excerpts(spark, found, run.path), *findings_of(unjudged, run.manifest)]
         series = drawing.result()
     spark.catalog.clearCache()
-    counted, missing = locust_tables(run, inputs.facts), loss_tables(run.trials, lost)
     counting = counted_trials(inputs.facts, judged, evidence.tries, lost)
-    return keep_analysis(
+    kept = write_lines(run.path / FINDINGS, recorded_run(run.manifest, counting, observed.failed, found, commit))
+    return keep_page(
         run,
-        recorded_run(run.manifest, counting, observed.failed, found, commit),
+        kept,
         known,
         series=series,
-        tables={name: (*missing.get(name, ()), *counted.get(name, ())) for name in run.manifest.incidents},
+        tables=tables,
         counts=inputs.logs.counts,
-        distributions=distributions_of(observed.observations, known),
+        observations=observed.observations,
     )
-
-
-def _lost_messages(
-    inputs: Inputs, observed: Observed, scenarios: Sequence[Scenario]
-) -> Mapping[str, tuple[LostStep, ...]]:
-    """Of the trials whose incident asks for loss by steps and in which it can be judged, also of those without any.
-
-    The file has every message.
-    """
-    asking = {
-        (scenario.name, arm.name)
-        for scenario in scenarios
-        for arm in scenario.arms
-        if LOST_BY_STEP in scenario.measures() and MEASURES[LOST_BY_STEP].is_of(arm.load)
-    }
-    judged = [one.trial.trial for one in inputs.facts if (one.trial.incident, one.trial.arm) in asking and one.drained]
-    if not judged or LOST_BY_STEP in observed.failed:
-        return {}
-    messages = [one for one in steps.lost_messages(inputs) if one.trial in judged]
-    write_messages(inputs.run.path / LOST_FILE, messages)
-    return {**dict.fromkeys(judged, ()), **by_step(messages)}
 
 
 def _silent(_: str) -> None:

@@ -16,7 +16,6 @@ from analysis.checkers.base import inputs_of, read_recorded
 from analysis.evidence.events import events_of
 from analysis.evidence.records import ANALYSIS_FOLDER, Reading, session_and_reading
 from analysis.evidence.trusted import trusted_run
-from analysis.hadoop import bring
 from analysis.load import accounts
 from analysis.load.consumed import consumed
 from analysis.load.cut_short import cut_short, unread_at_end
@@ -31,6 +30,7 @@ from analysis.report.locust import locust_counts, locust_errors
 from analysis.spark import SparkPlace
 from analysis.stall_model.document import write_score
 from analysis.stall_model.model import Score
+from analysis.verdicts.excerpts import with_excerpts
 from harness.model.scenario import Scenario
 from harness.rundir.reading import RunDirectory
 
@@ -92,14 +92,13 @@ def judge_load_in(
             rows = cut_short(rows, inputs, facts, events, ending, faults)
         if run.damage_of(trial.trial):
             rows = damaged(scenario, trial, run.manifest.command)
-        bring(spark, run.path, (one.file for one in rows if one.file))
         judged = JudgedLoad(
             ending=ending,
             client=trial.client,
             release=trial.release,
             params=trial.params,
             figures=figures,
-            findings=findings(scenario, rows, run, trial),
+            findings=tuple(with_excerpts(spark, findings(scenario, rows, run, trial), run.path)),
             faults=faults,
             notes=(*run.reservations(), *run.manifest.notes),
             locust_requests=requests,

@@ -11,13 +11,13 @@ from pyspark.sql import functions as F  # noqa: N812
 from analysis.evidence.records import Records
 from analysis.evidence.trials import TrialFacts
 from analysis.ledger.counted import counted_trial
-from analysis.ledger.runs import recorded_run
+from analysis.ledger.runs import FINDINGS, recorded_run, write_lines
 from analysis.load.ending import Ending
 from analysis.load.faults import FaultOnLoad
 from analysis.load.headline import headline_of
 from analysis.load.judged import JudgedLoad
 from analysis.logs.lines import FileCount
-from analysis.report.collect import keep_analysis
+from analysis.report.collect import keep_page
 from analysis.report.document import LOAD, Series, Table
 from analysis.report.write import write_page as write_html
 from analysis.verdicts.numbers import number, quantity, rounded
@@ -105,12 +105,12 @@ def write_page(
         notes=words if is_reached else (),
         exclusions=() if is_reached else words or (judged.ending.why,),
     )
-    data = keep_analysis(
+    data = keep_page(
         run,
-        recorded_run(run.manifest, (trial,), {}, judged.findings, ""),
+        write_lines(run.path / FINDINGS, recorded_run(run.manifest, (trial,), {}, judged.findings, "")),
         [dataclasses.replace(scenario, claims=claims, summary=_summary(scenario, judged.ending))],
         series=() if series is None else (series,),
-        tables={LOAD: tuple(_tables(run, judged, facts))},
+        tables=[{LOAD: tuple(_tables(run, judged, facts))}],
         counts=counts,
         headline=headline_of(judged, series),
     )

@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.verdicts.claims import judge
-from analysis.verdicts.excerpts import with_excerpts
 from analysis.verdicts.tries import HistoryTries, Try
 from harness.model.findings import EvidenceLine, Finding
 from harness.model.rules import Claim
@@ -75,7 +74,7 @@ def damaged(scenario: Scenario, trial: TrialRecord, command: str) -> list[Histor
 def findings(
     scenario: Scenario, rows: Sequence[HistoryTries], run: RunDirectory, trial: TrialRecord
 ) -> tuple[Finding, ...]:
-    """One for each claim that the load promises, in the scenario's order; ``rows`` are of its one trial."""
+    """One for each claim that the load promises, in the scenario's order, without excerpts; ``rows`` are of its one trial."""
     promised = {row.measure: row for row in rows}
     return tuple(
         _finding(claim, scenario, row, run, trial)
@@ -87,7 +86,7 @@ def findings(
 
 def _finding(claim: Claim, scenario: Scenario, row: HistoryTries, run: RunDirectory, trial: TrialRecord) -> Finding:
     manifest = run.manifest
-    finding = dataclasses.replace(
+    return dataclasses.replace(
         judge(claim, [row], release=trial.release),
         incident=scenario.name,
         backend=trial.backend,
@@ -98,7 +97,6 @@ def _finding(claim: Claim, scenario: Scenario, row: HistoryTries, run: RunDirect
         rule_commit=manifest.commit,
         runs=(manifest.run,),
         trials=1,
+        # A count of nothing has no line to cite.
         evidence=(EvidenceLine(excerpt="", file=row.file, line=row.line),) if row.file and row.line else (),
     )
-    # A count of nothing has no line to cite.
-    return with_excerpts([finding], run.path)[0] if finding.evidence else finding

@@ -1,4 +1,4 @@
-"""What an analysis leaves for its report: ``RUN/analysis/findings.jsonl``, and ``page.json`` with what is drawn beside them."""
+"""What an analysis leaves for its page beside the findings: ``RUN/analysis/page.json``, with what is drawn and told."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from analysis.ledger.runs import FINDINGS, RecordedRun, write_lines
+from analysis.ledger.runs import RecordedRun
 from analysis.report.document import (
     PAGE_DATA,
     ClaimText,
@@ -38,27 +38,29 @@ REPORT_SCHEMA = 1
 """Of page.json."""
 
 
-def keep_analysis(
+def keep_page(
     run: RunDirectory,
-    recorded: RecordedRun,
+    kept: RecordedRun,
     scenarios: Sequence[Scenario],
     *,
     series: tuple[Series, ...],
-    tables: Mapping[str, tuple[Table, ...]],
+    tables: Sequence[Mapping[str, Sequence[Table]]],
     counts: Sequence[FileCount],
-    distributions: tuple[Distribution, ...] = (),
+    observations: Sequence[Observation] = (),
     headline: Headline | None = None,
 ) -> ReportData:
-    """Replace both files of a run or a load, and return what they hold, as a reader of them gets it."""
-    kept = write_lines(run.path / FINDINGS, recorded)
+    """Replace ``page.json`` of a run or a load, and return what its report shows: that, and the findings that were ``kept``.
+
+    Each of ``tables`` is by incident. Of ``observations`` distributions are drawn.
+    """
     data = ReportData(
         schema=REPORT_SCHEMA,
         manifest=dataclasses.replace(run.manifest, notes=(*run.reservations(), *run.manifest.notes)),
         claims=_claims(scenarios),
         incidents=incidents_shown(scenarios, by_arms=headline is None),
         series=series,
-        distributions=distributions,
-        tables=tables,
+        distributions=_distributions(observations, scenarios),
+        tables={name: tuple(one for some in tables for one in some.get(name, ())) for name in run.manifest.incidents},
         # The log files with lines that no parser knew.
         logs=LogNotes(unmatched=tuple(UnmatchedLog(**vars(one)) for one in counts if one.unmatched)),
         headline=headline,
@@ -93,7 +95,7 @@ def incidents_shown(scenarios: Sequence[Scenario], *, by_arms: bool = True) -> d
     }
 
 
-def distributions_of(observations: Sequence[Observation], scenarios: Sequence[Scenario]) -> tuple[Distribution, ...]:
+def _distributions(observations: Sequence[Observation], scenarios: Sequence[Scenario]) -> tuple[Distribution, ...]:
     """The values of every measure that a claim uses or a scenario shows, by cell; parameters of the measure apart."""
     used = {(scenario.name, measure) for scenario in scenarios for measure in scenario.measures()}
     cells: dict[tuple[object, ...], list[Observation]] = defaultdict(list)

@@ -6,21 +6,45 @@ import csv
 import dataclasses
 import io
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from analysis.checkers.base import Inputs
+from analysis.checkers.delivery.steps import lost_messages
 from analysis.report.document import Table
-from analysis.verdicts.losses import LostMessage, LostRange, LostStep
+from analysis.verdicts.losses import LostMessage, LostRange, LostStep, by_step
 from analysis.verdicts.numbers import MISSING, number
+from harness.model.measures import MEASURES
+from harness.model.scenario import Scenario
 from harness.rundir.files import replace_file
 from harness.rundir.manifest import TrialRecord
 
+LOST_BY_STEP = "step_lost_count"
 LOST_FILE = Path("analysis") / "lost_messages.csv"
 ROWS_MAX = 2_000
 """So many ranges are on the page; the file has all messages."""
 
-Losses = Mapping[str, Sequence[LostStep]]
+Losses = Mapping[str, tuple[LostStep, ...]]
 """By trial; one whose losses could not be judged is not in it."""
+
+
+def lost_of_run(inputs: Inputs, failed: Collection[str], scenarios: Sequence[Scenario]) -> Losses:
+    """What was lost in the trials whose incident asks for it by steps and in which it can be judged, also in those without any.
+
+    The file has every message. ``failed`` are the measures whose checker failed.
+    """
+    asking = {
+        (scenario.name, arm.name)
+        for scenario in scenarios
+        for arm in scenario.arms
+        if LOST_BY_STEP in scenario.measures() and MEASURES[LOST_BY_STEP].is_of(arm.load)
+    }
+    judged = [one.trial.trial for one in inputs.facts if (one.trial.incident, one.trial.arm) in asking and one.drained]
+    if not judged or LOST_BY_STEP in failed:
+        return {}
+    messages = [one for one in lost_messages(inputs) if one.trial in judged]
+    write_messages(inputs.run.path / LOST_FILE, messages)
+    return {**dict.fromkeys(judged, ()), **by_step(messages)}
 
 
 def write_messages(path: Path, messages: Iterable[LostMessage]) -> None:

@@ -8,26 +8,34 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
+from analysis.hadoop import bring
 from analysis.verdicts.evidence import without_evidence
 from harness.model.findings import EvidenceLine, Finding
 
 EXCERPT_LENGTH_MAX = 2_000
 
 
-def with_excerpts(findings: Sequence[Finding], run_path: Path) -> list[Finding]:
+def with_excerpts(spark: SparkSession, findings: Sequence[Finding], run_path: Path) -> list[Finding]:
     """The findings with the text of every cited line; a line that is not there is not evidence and is left out.
 
-    A finding that loses all of its lines becomes undecided.
+    Cited histories of a run elsewhere are brought here.
+
+    A finding that loses all of its lines becomes undecided. One that cites none stays as it is.
     """
     wanted: dict[str, set[int]] = defaultdict(set)
     for finding in findings:
         for line in finding.evidence:
             wanted[line.file].add(line.line)
+    bring(spark, run_path, wanted)
     texts = {file: _lines(run_path / file, numbers) for file, numbers in wanted.items()}
     return [_filled(finding, texts) for finding in findings]
 
 
 def _filled(finding: Finding, texts: dict[str, dict[int, str]]) -> Finding:
+    if not finding.evidence:
+        return finding
     found: list[EvidenceLine] = []
     for line in finding.evidence:
         text = texts[line.file].get(line.line)

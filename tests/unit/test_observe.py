@@ -40,8 +40,7 @@ def test_a_checker_runs_where_a_trial_that_it_looks_at_is_asked_for_its_measures
         return SimpleNamespace(observe=look)
 
     monkeypatch.setattr(observe, "CHECKERS", {name: stub(name) for name in observe.CHECKERS})
-    for beside in ("compile_from", "_keep"):
-        monkeypatch.setattr(observe, beside, lambda *_: None)
+    monkeypatch.setattr(observe, "_keep", lambda *_: None)
     scenarios = [
         dataclasses.replace(SCENARIOS[0], name=name, claims=(), extra_measures=(measure,) if name == of else ())
         for name in ASKED
