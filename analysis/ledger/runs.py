@@ -157,8 +157,9 @@ def write_lines(path: Path, run: RecordedRun) -> RecordedRun:
     """
     head = dataclasses.replace(run, trials=(), findings=())
     documents = [_told(one) for one in (head, *run.trials, *run.findings)]
+    kept = _run_of(documents, path)
     replace_file(path, "".join(map(json_line, documents)))
-    return _run_of(documents, path)
+    return kept
 
 
 def read_lines(path: Path) -> RecordedRun:
