@@ -75,14 +75,15 @@ def observe(
     with ThreadPoolExecutor(max_workers=_SIDE_BY_SIDE) as pool:
         results = dict(zip(asked, pool.map(run, asked), strict=True))
     failed = {measure: error for name, (_, error) in results.items() if error for measure in measures_of(name)}
-    _keep(inputs.run, [(*row, name) for name, (rows, _) in results.items() for row in rows])
     every = [row for rows, _ in results.values() for row in rows]
     counting = {item.trial for item in validity if item.counts()}
-    return Observed(
+    observed = Observed(
         observations=tuple(_observations(every, [trial for trial in inputs.run.trials if trial.trial in counting])),
         failed=failed,
         of_all_trials=tuple(_observations(every, inputs.run.trials)),
     )
+    _keep(inputs.run, [(*row, name) for name, (rows, _) in results.items() for row in rows])
+    return observed
 
 
 def _keep(run: RunDirectory, rows: Sequence[tuple[object, ...]]) -> None:
