@@ -81,9 +81,9 @@ def analyze_in(
         say(damage.words)
     known = [scenario for scenario in scenarios if scenario.name in run.manifest.incidents]
     say(f"reading {len(run.history_files())} histories, and logs")
-    recorded = read_recorded(spark, run, reading)
+    recorded = read_recorded(spark, run, known, reading)
     say("ordering consumptions")
-    inputs = inputs_of(recorded, known)
+    inputs = inputs_of(recorded)
     judged = validity.judge(inputs.facts, known, run.damage)
     say("checking")
     compile_from(spark, COMPILED_BYTES_MIN, run)

@@ -30,41 +30,45 @@ from harness.rundir.reading import RunDirectory
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """What was recorded in a run: its records and its logs as tables, and what is known of each trial."""
+    """What was recorded in a run: its records and its logs as tables, and what is known of each trial.
+
+    ``trials`` has that with the columns of ``tables.TRIALS``, and is small.
+    """
 
     spark: SparkSession
     run: RunDirectory
     records: Records
     logs: Logs
     facts: list[TrialFacts]
+    trials: DataFrame
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs(Recorded):
-    """The same with consumptions in order; ``trials`` has the columns of ``tables.TRIALS`` and is small."""
+    """The same with consumptions in order."""
 
-    trials: DataFrame
     consumption: Consumption
 
 
-def read_recorded(spark: SparkSession, run: RunDirectory, reading: Reading | None = None) -> Recorded:
-    """Read a run's records, of which ``reading`` may have begun, and its logs."""
+def read_recorded(
+    spark: SparkSession, run: RunDirectory, scenarios: Sequence[Scenario] = (), reading: Reading | None = None
+) -> Recorded:
+    """Read a run's records, of which ``reading`` may have begun, and its logs; the scenarios say what load each trial has."""
     compile_from(spark, READING_COMPILED_BYTES_MIN, run)
     # Side by side: each alone leaves a core idle while it lists files and plans.
     with ThreadPoolExecutor(max_workers=1) as pool:
         loading = pool.submit(load_records, spark, run, reading)
         logs = load_logs(spark, run)
         records = loading.result()
-    return Recorded(
-        spark=spark, run=run, records=records, logs=logs, facts=trial_facts(records, run, gc.parse(logs.kept))
-    )
+    facts = trial_facts(records, run, gc.parse(logs.kept))
+    trials = trials_frame(spark, run, facts, scenarios)
+    return Recorded(spark=spark, run=run, records=records, logs=logs, facts=facts, trials=trials)
 
 
-def inputs_of(recorded: Recorded, scenarios: Sequence[Scenario] = ()) -> Inputs:
-    """What checkers are given of it, with the windows that the scenarios' phases have."""
-    trials = trials_frame(recorded.spark, recorded.run, recorded.facts, scenarios)
-    consumption = fold_consumption(recorded.spark, recorded.records, trials, recorded.run)
-    return Inputs(**vars(recorded), trials=trials, consumption=consumption)
+def inputs_of(recorded: Recorded) -> Inputs:
+    """What checkers are given of it."""
+    consumption = fold_consumption(recorded.spark, recorded.records, recorded.trials, recorded.run)
+    return Inputs(**vars(recorded), consumption=consumption)
 
 
 class Checker(Protocol):

@@ -58,7 +58,7 @@ def judge_load_in(
     requests, failures = locust_counts(run.path / "trials" / trial.trial)
     events = events_of(run, trial.trial)
     ending = ending_of(run, trial, events)
-    recorded = read_recorded(spark, run, reading)
+    recorded = read_recorded(spark, run, reading=reading)
     records, (facts,) = recorded.records, recorded.facts
     missing = accounts.workers_missing(run, trial)
     # Each job alone leaves a core idle while it is planned, and at its end.

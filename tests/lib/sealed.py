@@ -69,7 +69,7 @@ def observation_of(spark: SparkSession, path: Path) -> Observation:
     assert not run.damage
     known = [scenarios.find(name) for name in run.manifest.incidents]
     (path / "analysis").mkdir(exist_ok=True)
-    inputs = inputs_of(read_recorded(spark, run), known)
+    inputs = inputs_of(read_recorded(spark, run, known))
     observed = observe(inputs, validity.judge(inputs.facts, known), known)
     spark.catalog.clearCache()
     shutil.rmtree(path / "analysis")
