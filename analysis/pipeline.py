@@ -19,7 +19,7 @@ from analysis.report.collect import keep_page
 from analysis.report.document import ReportData
 from analysis.report.locust import locust_tables
 from analysis.report.losses import loss_tables, lost_of_run
-from analysis.report.series import series_of_run
+from analysis.report.series import drawn_of_run, series_of
 from analysis.spark import SparkPlace, compile_from
 from analysis.spark_settings import COMPILED_BYTES_MIN
 from analysis.stall_model import model
@@ -93,7 +93,7 @@ def analyze_in(
     say("deciding, and writing the report's data")
     # Verdicts are computed here, in Python, while Spark is at the series.
     with ThreadPoolExecutor(max_workers=1) as pool:
-        drawing = pool.submit(series_of_run, inputs.records, inputs.trials, inputs.facts, judged)
+        drawing = pool.submit(series_of, inputs.records, drawn_of_run(inputs.facts, judged))
         modelled = [scenario.name for scenario in known if scenario.has_modelled_stalls]
         write_score(run.path, model.score(run, observed.of_all_trials, judged, modelled))
         evidence = Evidence.of(

@@ -186,6 +186,9 @@ fault began, or would have begun."""
 FREEZES = table(trial_name=_STRING, deployment=_STRING, node=_STRING, from_us=_LONG, to_us=_LONG)
 """The time in which a trial's file system was frozen, on the wall clock."""
 
+DRAWN = table(trial=_STRING, from_ns=_LONG, bin_ms=_LONG, before_s=_DOUBLE, after_s=_DOUBLE, of_sends=_BOOLEAN)
+"""What of a trial is drawn over time: bins from a moment on, and whose delays."""
+
 OBSERVATIONS = table(
     measure=_STRING,
     trial=_STRING,

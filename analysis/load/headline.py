@@ -15,7 +15,7 @@ from harness.model.verdicts import VerdictKind
 _KEYWORD = re.compile(r"\[[A-Z_]+\]")
 
 
-def headline_of(judged: JudgedLoad, series: Series | None) -> Headline:
+def headline_of(judged: JudgedLoad, series: Series | None = None) -> Headline:
     """The load in sentences, the worst first. ``series`` says when sends failed; without it no time is told."""
     by = {kind: {name: one for name, one in judged.named().items() if one.verdict is kind} for kind in VerdictKind}
     says = [

@@ -23,10 +23,11 @@ from analysis.load.ending import ending_of, trial_of_load
 from analysis.load.faults import faults_of_load, never_made, properties_of
 from analysis.load.figures import figures_of
 from analysis.load.judged import JudgedLoad
-from analysis.load.page import series_of, write_page
+from analysis.load.page import drawn_of_load, write_page
 from analysis.load.properties import damaged, findings
 from analysis.report import html
 from analysis.report.locust import locust_counts, locust_errors
+from analysis.report.series import series_of
 from analysis.spark import SparkPlace
 from analysis.stall_model.document import write_score
 from analysis.stall_model.model import Score
@@ -75,7 +76,7 @@ def judge_load_in(
         # Spark is at it.
         html.prepare()
         faults = tuple(faulted.result())
-        drawing = pool.submit(series_of, records, facts, faults)
+        drawing = pool.submit(series_of, records, drawn_of_load(facts, faults))
         stores = ends.result()
         rows = [
             *itertools.chain.from_iterable(one.result() for one in arriving),

@@ -5,10 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
-
-from analysis.evidence.records import Records
 from analysis.evidence.trials import TrialFacts
 from analysis.ledger.counted import counted_trial
 from analysis.ledger.runs import FINDINGS, recorded_run, write_lines
@@ -19,8 +15,9 @@ from analysis.load.judged import JudgedLoad
 from analysis.logs.lines import FileCount
 from analysis.report.collect import keep_page
 from analysis.report.document import LOAD, Series, Table
+from analysis.report.series import Drawn
 from analysis.report.write import write_page as write_html
-from analysis.verdicts.numbers import number, quantity, rounded
+from analysis.verdicts.numbers import number, quantity
 from harness.model.scenario import Scenario
 from harness.rundir.reading import RunDirectory
 
@@ -32,59 +29,24 @@ LOCUST = {"Locust's own report": "locust.html", "Locust's counts": "locust.json"
 """What Locust itself leaves in a trial's folder."""
 
 
-def series_of(records: Records, facts: TrialFacts, faults: Sequence[FaultOnLoad]) -> Series | None:
-    """Sends and consumptions by time, from the load's start; latencies are of sends, failed ones included.
-
-    A send lies where it was due, its answer and its latency where it ended: what a fault did is so never seen before the fault.
-    """
+def drawn_of_load(facts: TrialFacts, faults: Sequence[FaultOnLoad]) -> list[Drawn]:
+    """The load from its start, with latencies of its sends; nothing of one that did not begin to send."""
     start_ns, end_ns = facts.hold_from_ns, facts.hold_to_ns
     if start_ns is None or end_ns is None or not facts.sends:
-        return None
+        return []
     bin_ms = max(BIN_MS_MIN, round((end_ns - start_ns) / 1e6 / BINS_MAX / BIN_MS_MIN + 0.5) * BIN_MS_MIN)
-    outcome, latency_ms = F.col("outcome"), (F.col("finished_ns") - F.col("intended_ns")) / 1e6
-
-    def at(column: str) -> Column:
-        return F.floor((F.col(column) - F.lit(start_ns)) / F.lit(bin_ms * 1_000_000)).alias("bin")
-
-    due = records.sends.groupBy(at("intended_ns")).agg(F.count("*").alias("sent"))
-    ended = records.sends.groupBy(at("finished_ns")).agg(
-        F.count_if(outcome == "ok").alias("ok"),
-        F.count_if(outcome == "failed").alias("failed"),
-        F.percentile_approx(latency_ms, 0.5, 200).alias("p50"),
-        F.max(latency_ms).alias("max"),
-    )
-    consumed = records.consumptions.groupBy(at("started_ns")).agg(F.count("*").alias("consumed"))
-    near = F.abs("bin") <= BINS_AROUND_MAX
-    rows = due.join(ended, "bin", "full").join(consumed, "bin", "full").where(near).collect()
-    bins = {row["bin"]: row.asDict() for row in rows}
-    if not bins:
-        return None
-    span = range(min(bins), max(bins) + 1)
-
-    def of(name: str) -> tuple[float, ...]:
-        return tuple(float(bins.get(at, {}).get(name) or 0) for at in span)
-
-    def measured(name: str) -> tuple[float | None, ...]:
-        found = (bins.get(at, {}).get(name) for at in span)
-        return tuple(None if value is None else rounded(value) for value in found)
-
-    return Series(
-        incident=LOAD,
-        release=facts.trial.release,
-        arm=facts.trial.arm,
-        params=facts.trial.params,
-        trial=facts.trial.trial,
-        client=facts.trial.client,
-        bin_ms=bin_ms,
-        t_s=tuple(round(at * bin_ms / 1000, 3) for at in span),
-        sent=of("sent"),
-        ok=of("ok"),
-        failed=of("failed"),
-        consumed=of("consumed"),
-        delay_p50_ms=measured("p50"),
-        delay_max_ms=measured("max"),
-        faults_s=tuple((round(one.at_s, 3), round(one.until_s, 3)) for one in faults),
-    )
+    around_s = BINS_AROUND_MAX * bin_ms / 1000
+    return [
+        Drawn(
+            trial=facts.trial,
+            from_ns=start_ns,
+            bin_ms=bin_ms,
+            before_s=around_s,
+            after_s=around_s,
+            of_sends=True,
+            faults_s=tuple((round(one.at_s, 3), round(one.until_s, 3)) for one in faults),
+        )
+    ]
 
 
 def write_page(
@@ -92,7 +54,7 @@ def write_page(
     scenario: Scenario,
     judged: JudgedLoad,
     facts: TrialFacts,
-    series: Series | None,
+    series: tuple[Series, ...],
     counts: Sequence[FileCount],
 ) -> None:
     """Write the findings, the report's data, report.html and junit.xml, as for incidents."""
@@ -109,10 +71,10 @@ def write_page(
         run,
         write_lines(run.path / FINDINGS, recorded_run(run.manifest, (trial,), {}, judged.findings, "")),
         [dataclasses.replace(scenario, claims=claims, summary=_summary(scenario, judged.ending))],
-        series=() if series is None else (series,),
+        series=series,
         tables=[{LOAD: tuple(_tables(run, judged, facts))}],
         counts=counts,
-        headline=headline_of(judged, series),
+        headline=headline_of(judged, *series),
     )
     write_html(run.path, data)
 

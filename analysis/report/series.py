@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.evidence.records import Records
+from analysis.evidence.tables import DRAWN, frame_of
 from analysis.evidence.trials import TrialFacts
 from analysis.report.document import Series
 from analysis.verdicts.evidence import TrialValidity, cell_of
 from analysis.verdicts.numbers import rounded
+from harness.rundir.manifest import TrialRecord
 
 SERIES_MAX = 150
 """At a hundred bins each, these stay below two megabytes of the page."""
@@ -21,49 +24,72 @@ _BEFORE_S, _AFTER_S = 30.0, 180.0
 _BIN_MS_CONSUMPTION, _BIN_MS_SENDS = 1_000, 100
 
 
-def series_of_run(
-    records: Records, trials: DataFrame, facts: Sequence[TrialFacts], validity: Sequence[TrialValidity]
-) -> tuple[Series, ...]:
-    """Rates and delays over time of the first trial that counts of each cell; time is relative to the fault."""
-    chosen = _representatives(facts, validity)
-    if not chosen:
+@dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """A trial that is drawn, in bins of ``bin_ms`` from the moment ``from_ns`` on; what lies further away than so long is left out.
+
+    Delays are of its sends, failed ones included, or of its consumptions. ``fault_s`` and ``faults_s`` are the times to shade.
+    """
+
+    trial: TrialRecord
+    from_ns: int
+    bin_ms: int
+    before_s: float
+    after_s: float
+    of_sends: bool
+    fault_s: tuple[float, float] | None = None
+    faults_s: tuple[tuple[float, float], ...] = ()
+
+
+def series_of(records: Records, drawn: Sequence[Drawn]) -> tuple[Series, ...]:
+    """Rates and delays over time of these trials, but for those with no record that lies near enough."""
+    if not drawn:
         return ()
     bins: dict[str, dict[int, dict[str, float]]] = defaultdict(dict)
-    for row in _binned(records, trials.where(F.col("trial").isin([item.trial.trial for item in chosen]))).collect():
+    for row in _binned(records, drawn).collect():
         bins[row["trial"]][row["bin"]] = {
             name: value for name, value in row.asDict().items() if name not in {"trial", "bin"} and value is not None
         }
-    return tuple(_series(item, bins[item.trial.trial]) for item in chosen if bins[item.trial.trial])
+    return tuple(_series(item, bins[item.trial.trial]) for item in drawn if bins[item.trial.trial])
 
 
-def _representatives(facts: Sequence[TrialFacts], validity: Sequence[TrialValidity]) -> list[TrialFacts]:
+def drawn_of_run(facts: Sequence[TrialFacts], validity: Sequence[TrialValidity]) -> list[Drawn]:
+    """The first trial that counts of each cell; time is relative to the fault."""
     counting = {item.trial for item in validity if item.counts()}
-    chosen: dict[tuple[object, ...], TrialFacts] = {}
+    chosen: dict[tuple[object, ...], Drawn] = {}
     for item in facts:
         trial = item.trial
         if trial.trial in counting and item.fault_ns is not None:
-            chosen.setdefault(
-                (trial.incident, trial.release, trial.chosen_injection, trial.arm, cell_of(trial.params)), item
+            cell = (trial.incident, trial.release, trial.chosen_injection, trial.arm, cell_of(trial.params))
+            drawn = Drawn(
+                trial=trial,
+                from_ns=item.fault_ns,
+                bin_ms=_BIN_MS_CONSUMPTION if trial.groups else _BIN_MS_SENDS,
+                before_s=_BEFORE_S,
+                after_s=_AFTER_S,
+                of_sends=not trial.groups,
+                fault_s=_fault_s(item),
             )
+            chosen.setdefault(cell, drawn)
     return list(chosen.values())[:SERIES_MAX]
 
 
-def _binned(records: Records, trials: DataFrame) -> DataFrame:
+def _binned(records: Records, drawn: Sequence[Drawn]) -> DataFrame:
     """One row for each trial and bin. ``sent`` lies where it was due, all else where it came about: an answer and its delay
     where the send ended, a consumption and its delay where it began. A fault's delays are so never seen before the fault.
     """
-    bin_ms = F.when(F.col("grouped"), _BIN_MS_CONSUMPTION).otherwise(_BIN_MS_SENDS).alias("bin_ms")
-    window = trials.select("trial", "fault_ns", "grouped", bin_ms)
+    rows = [{**vars(item), "trial": item.trial.trial} for item in drawn]
+    window = F.broadcast(frame_of(records.sends.sparkSession, rows, DRAWN))
 
     def bin_of(column: str) -> Column:
-        return F.floor((F.col(column) - F.col("fault_ns")) / (F.col("bin_ms") * 1_000_000)).alias("bin")
+        return F.floor((F.col(column) - F.col("from_ns")) / (F.col("bin_ms") * 1_000_000)).alias("bin")
 
     def in_range(column: str) -> Column:
-        after_s = (F.col(column) - F.col("fault_ns")) / 1e9
-        return after_s.between(-_BEFORE_S, _AFTER_S)
+        after_s = (F.col(column) - F.col("from_ns")) / 1e9
+        return after_s.between(-F.col("before_s"), F.col("after_s"))
 
     outcome = F.col("outcome")
-    latency_ms = F.when(~F.col("grouped"), (F.col("finished_ns") - F.col("intended_ns")) / 1e6)
+    latency_ms = F.when(F.col("of_sends"), (F.col("finished_ns") - F.col("intended_ns")) / 1e6)
     sends = records.sends.join(window, "trial")
     due = sends.where(in_range("intended_ns")).groupBy("trial", bin_of("intended_ns")).agg(F.count("*").alias("sent"))
     ended = (
@@ -76,7 +102,7 @@ def _binned(records: Records, trials: DataFrame) -> DataFrame:
             F.max(latency_ms).alias("send_max_ms"),
         )
     )
-    delay_ms = (F.col("started_ns") - F.col("intended_ns")) / 1e6
+    delay_ms = F.when(~F.col("of_sends"), (F.col("started_ns") - F.col("intended_ns")) / 1e6)
     consumed = (
         records.consumptions.select("trial", "started_ns", "intended_ns")
         .join(window, "trial")
@@ -101,9 +127,8 @@ def _binned(records: Records, trials: DataFrame) -> DataFrame:
     )
 
 
-def _series(facts: TrialFacts, bins: Mapping[int, Mapping[str, float]]) -> Series:
-    trial = facts.trial
-    bin_ms = _BIN_MS_CONSUMPTION if trial.groups else _BIN_MS_SENDS
+def _series(drawn: Drawn, bins: Mapping[int, Mapping[str, float]]) -> Series:
+    trial = drawn.trial
     span = range(min(bins), max(bins) + 1)
 
     def counted(name: str) -> tuple[float, ...]:
@@ -121,9 +146,10 @@ def _series(facts: TrialFacts, bins: Mapping[int, Mapping[str, float]]) -> Serie
         trial=trial.trial,
         client=trial.client,
         injection=trial.chosen_injection,
-        bin_ms=bin_ms,
-        fault_s=_fault_s(facts),
-        t_s=tuple(round(at * bin_ms / 1000, 3) for at in span),
+        bin_ms=drawn.bin_ms,
+        fault_s=drawn.fault_s,
+        faults_s=drawn.faults_s,
+        t_s=tuple(round(at * drawn.bin_ms / 1000, 3) for at in span),
         sent=counted("sent"),
         ok=counted("ok"),
         failed=counted("failed"),
