@@ -80,7 +80,7 @@ def analyze_in(
     for damage in run.damage:
         say(damage.words)
     known = [scenario for scenario in scenarios if scenario.name in run.manifest.incidents]
-    say(f"reading {len(run.history_files())} histories, and logs")
+    say(f"reading {len(run.history_files)} histories, and logs")
     recorded = read_recorded(spark, run, known, reading)
     say("ordering consumptions")
     inputs = inputs_of(recorded)

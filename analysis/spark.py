@@ -168,7 +168,7 @@ class SparkPlace:
 
 def compile_from(spark: SparkSession, bytes_min: int, run: RunDirectory) -> None:
     """From now on expressions outside of scans and aggregations are interpreted if the run's histories have fewer bytes."""
-    if run.history_bytes() < bytes_min:
+    if run.history_bytes < bytes_min:
         spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
 
 

@@ -77,7 +77,7 @@ def is_read_here(run: RunDirectory, master: str) -> bool:
 
 def write_tables(run: RunDirectory) -> None:
     """Write the records of every history and every trial's events, of a run on this machine, into ``RUN/analysis/``."""
-    histories = {str(path.relative_to(run.path)): path for path in run.history_files()}
+    histories = {str(path.relative_to(run.path)): path for path in run.history_files}
     shutil.rmtree(run.path / HISTORY_TABLE, ignore_errors=True)
     write_histories(histories, run.path / HISTORY_TABLE, _threads())
     events = read_events(run)
@@ -149,7 +149,7 @@ def load_records(spark: SparkSession, run: RunDirectory, reading: Reading | None
     else:
         for name in (HISTORY_TABLE, EVENTS_TABLE, *FOLDED_TABLES):
             clear(spark, run.path / name)
-        _parsed(spark, run.history_files()).write.partitionBy("type").parquet(location(run.path / HISTORY_TABLE))
+        _parsed(spark, run.history_files).write.partitionBy("type").parquet(location(run.path / HISTORY_TABLE))
         write_table(run.path / EVENTS_TABLE, events_table(read_events(run)))
         for file in (run.path / EVENTS_TABLE).iterdir():
             give(spark, file)

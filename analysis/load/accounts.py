@@ -174,7 +174,7 @@ def keys(records: Records, trial: TrialRecord) -> HistoryTries:
 
 def workers_missing(run: RunDirectory, trial: TrialRecord) -> int:
     """How many workers' histories lie on other machines still."""
-    producers = [file for file in run.history_files() if file.name.startswith("producer-")]
+    producers = [file for file in run.history_files if file.name.startswith("producer-")]
     workers = trial.params.get(WORKERS, 0)
     return max(0, workers - len(producers)) if isinstance(workers, int) else 0
 

@@ -67,7 +67,7 @@ def _verified(
         return found
     whole = violated.get("history whole")
     # A kill may damage the last line of each file.
-    if whole is not None and whole.violations > len(inputs.run.history_files()) + len(inputs.run.event_files()):
+    if whole is not None and whole.violations > len(inputs.run.history_files) + len(inputs.run.event_files()):
         found[whole.measure] = whole
     stalls_end_ns = [int(one.until_s * 1e9) + (facts.hold_from_ns or 0) for one in faults if one.refused]
     if "refusals as predicted" in violated and max(stalls_end_ns) + REFUSED_AFTER_NS <= until_ns:

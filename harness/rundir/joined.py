@@ -34,7 +34,7 @@ def join_histories(path: Path, others: Sequence[Path]) -> None:
     run = _whole(path)
     for other in map(_whole, others):
         _check(run, other)
-        for file in other.history_files():
+        for file in other.history_files:
             moved_us = _wall_minus_mono_us([file]) - _wall_minus_mono_us(run.event_files())
             target = run.path / "trials" / run.trials[0].trial / "history" / file.name
             draft = target.with_suffix(".joining")

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from harness.rundir.integrity import Damage, Look, damage_of_content
@@ -52,13 +53,15 @@ class RunDirectory:
         """The deployment of that name, or None when its file could not be read."""
         return next((item for item in self.deployments if item.deployment == name), None)
 
+    @cached_property
     def history_files(self) -> tuple[Path, ...]:
         """Every client process's history that has at least one byte, of trials whose evidence is not damaged."""
         return _with_content(self.evidence("trials/*/history/*.jsonl"))
 
+    @cached_property
     def history_bytes(self) -> int:
         """How large all of them are."""
-        return sum(path.stat().st_size for path in self.history_files())
+        return sum(path.stat().st_size for path in self.history_files)
 
     def event_files(self) -> tuple[Path, ...]:
         """Every trial's events that have at least one byte, of trials whose evidence is not damaged."""

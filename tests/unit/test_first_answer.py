@@ -106,8 +106,8 @@ def test_a_part_is_a_run_of_one_deployment_with_all_that_belongs_to_it(run: Path
     assert [trial.trial for trial in read.trials] == ["s1", "s1.a2"]
     assert [one.deployment for one in read.deployments] == ["d1"]
     assert [path.name for path in part.glob("deployments/*/nodes/*/**/*.log*")] == ["store.log"]
-    theirs = [path for path in whole.history_files() if path.parts[-3] in ("s1", "s1.a2")]
-    assert [path.read_bytes() for path in read.history_files()] == [path.read_bytes() for path in theirs]
+    theirs = [path for path in whole.history_files if path.parts[-3] in ("s1", "s1.a2")]
+    assert [path.read_bytes() for path in read.history_files] == [path.read_bytes() for path in theirs]
     assert len(read.event_files()) == 2
     assert whole.manifest.status == "running"
     assert sorted(path.name for path in run.iterdir()) == ["deployments", "manifest.json", "trials"]

@@ -73,7 +73,7 @@ def test_a_run_that_was_written_is_whole(run: Path) -> None:
     read = look(run)
     assert (read.is_sealed, read.damage, read.problems) == (True, (), ())
     assert [trial.trial for trial in read.trials] == list(TRIALS)
-    assert [path.name for path in read.history_files()] == ["producer.jsonl"] * 3
+    assert [path.name for path in read.history_files] == ["producer.jsonl"] * 3
     assert set(read.trials[0].files) == {
         "events.jsonl",
         "history/producer.jsonl",
@@ -186,7 +186,7 @@ def test_a_damaged_file_is_named_and_spoils_what_rests_on_it(
     ((named, what, spoiled),) = damage(run)
     assert (named, spoiled) == (file, trials)
     assert words in what
-    assert not [path for path in look(run).history_files() if path.parts[-3] in trials]
+    assert not [path for path in look(run).history_files if path.parts[-3] in trials]
 
 
 def test_what_the_run_does_not_name_is_left_out(run: Path) -> None:
@@ -200,7 +200,7 @@ def test_what_the_run_does_not_name_is_left_out(run: Path) -> None:
     ]
     read = look(run)
     assert [trial.trial for trial in read.trials] == list(TRIALS)
-    assert len(read.history_files()) == 3
+    assert len(read.history_files) == 3
     assert len(read.evidence("deployments/*/nodes/*/logs/*.log")) == 2
 
 

@@ -203,7 +203,7 @@ def test_empty_files_are_no_histories(tmp_path: Path) -> None:
     (tmp_path / "trials/t1/history").mkdir(parents=True)
     (tmp_path / "trials/t1/history/producer.jsonl").write_text("")
     (tmp_path / "trials/t1/history/owner.jsonl").write_text("{}\n")
-    assert [path.name for path in read_run_directory(tmp_path).history_files()] == ["owner.jsonl"]
+    assert [path.name for path in read_run_directory(tmp_path).history_files] == ["owner.jsonl"]
 
 
 # --- validity ---------------------------------------------------------------------------------------------------------
