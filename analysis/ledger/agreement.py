@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from analysis.verdicts.claims import without_lack
-from analysis.verdicts.evidence import cell_of, unit_of
+from analysis.verdicts.evidence import unit_of
 from analysis.verdicts.numbers import quantity
 from analysis.verdicts.order import natural_key
+from harness.model.cells import cell_of
 from harness.model.findings import Figure, Finding, PartResult
 from harness.model.rules import BY_SIDES, Kind, Role
 from harness.model.verdicts import Reason, VerdictKind

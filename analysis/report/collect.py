@@ -21,9 +21,10 @@ from analysis.report.document import (
     Table,
     UnmatchedLog,
 )
-from analysis.verdicts.evidence import cell_of, unit_of
+from analysis.verdicts.evidence import unit_of
 from analysis.verdicts.numbers import finite, rounded
 from analysis.verdicts.observations import Observation
+from harness.model.cells import cell_of
 from harness.model.scenario import Scenario
 from harness.rundir.files import replace_file
 from harness.rundir.reading import RunDirectory

@@ -10,8 +10,8 @@ from typing import TypeVar
 from analysis.ledger.agreement import TOLERANCE
 from analysis.report.document import Distribution, ReportData
 from analysis.report.injections import claim_name, told_apart
-from analysis.verdicts.evidence import cell_of
 from analysis.verdicts.numbers import cell_label, printable, quantity
+from harness.model.cells import cell_of
 from harness.model.findings import Finding
 
 K = TypeVar("K")

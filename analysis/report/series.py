@@ -13,8 +13,9 @@ from analysis.evidence.records import Records
 from analysis.evidence.tables import DRAWN, frame_of
 from analysis.evidence.trials import TrialFacts
 from analysis.report.document import Series
-from analysis.verdicts.evidence import TrialValidity, cell_of
+from analysis.verdicts.evidence import TrialValidity
 from analysis.verdicts.numbers import rounded
+from harness.model.cells import cell_of
 from harness.rundir.manifest import TrialRecord
 
 SERIES_MAX = 150

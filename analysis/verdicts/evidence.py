@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from analysis.verdicts.observations import Observation
 from analysis.verdicts.tries import Tries, is_left_out
-from harness.model.cells import Parameters, canonical
 from harness.model.findings import Finding
 from harness.model.measures import MEASURES
 from harness.model.verdicts import Discard, Reason, VerdictKind
@@ -165,8 +164,3 @@ def without_evidence(found: Finding) -> Finding:
 def unit_of(measure: str) -> str:
     """As the catalogue has it; empty for a measure that is not in it."""
     return MEASURES[measure].unit if measure in MEASURES else ""
-
-
-def cell_of(params: Parameters) -> tuple[tuple[str, object], ...]:
-    """A key that is the same for the same parameters, however they are written."""
-    return tuple(sorted((name, canonical(value)) for name, value in params.items()))

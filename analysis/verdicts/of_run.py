@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from analysis.verdicts.evidence import TrialValidity, cell_of
+from analysis.verdicts.evidence import TrialValidity
 from analysis.verdicts.observations import Observation
 from analysis.verdicts.tries import Tries, Try
+from harness.model.cells import cell_of
 from harness.model.measures import MEASURES
 from harness.model.scenario import Scenario
 from harness.model.verdicts import Discard

@@ -24,6 +24,11 @@ def canonical(value: ParameterValue) -> ParameterValue:
     return number if math.isfinite(number) else str(value)
 
 
+def cell_of(params: Parameters) -> tuple[tuple[str, object], ...]:
+    """A key that is the same for the same parameters, however they are written."""
+    return tuple(sorted((name, canonical(value)) for name, value in params.items()))
+
+
 def matches(params: Parameters, where: Mapping[str, Sequence[ParameterValue]]) -> bool:
     """Whether every parameter of ``where`` is there with one of its allowed values."""
     return all(
