@@ -110,7 +110,8 @@ def analyze_in(
     counting = counted_trials(inputs.facts, judged, evidence.tries, lost)
     kept = write_lines(run.path / FINDINGS, recorded_run(run.manifest, counting, observed.failed, found, commit))
     return keep_page(
-        run,
+        run.path,
+        run.told(),
         kept,
         known,
         series=series,

@@ -101,7 +101,7 @@ def judge_load_in(
             figures=figures,
             findings=tuple(with_excerpts(spark, findings(scenario, rows, run, trial), run.path)),
             faults=faults,
-            notes=(*run.reservations(), *run.manifest.notes),
+            notes=run.told().notes,
             locust_requests=requests,
             locust_failures=failures,
             errors=locust_errors(run.path / "trials" / trial.trial),

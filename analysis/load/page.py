@@ -68,7 +68,8 @@ def write_page(
         exclusions=() if is_reached else words or (judged.ending.why,),
     )
     data = keep_page(
-        run,
+        run.path,
+        run.told(),
         write_lines(run.path / FINDINGS, recorded_run(run.manifest, (trial,), {}, judged.findings, "")),
         [dataclasses.replace(scenario, claims=claims, summary=_summary(scenario, judged.ending))],
         series=series,

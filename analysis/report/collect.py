@@ -6,6 +6,7 @@ import dataclasses
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.ledger.runs import RecordedRun
@@ -27,7 +28,7 @@ from analysis.verdicts.observations import Observation
 from harness.model.cells import cell_of
 from harness.model.scenario import Scenario
 from harness.rundir.files import replace_file
-from harness.rundir.reading import RunDirectory
+from harness.rundir.manifest import Manifest
 
 if TYPE_CHECKING:
     from analysis.logs.lines import FileCount
@@ -40,7 +41,8 @@ REPORT_SCHEMA = 1
 
 
 def keep_page(
-    run: RunDirectory,
+    folder: Path,
+    manifest: Manifest,
     kept: RecordedRun,
     scenarios: Sequence[Scenario],
     *,
@@ -50,24 +52,25 @@ def keep_page(
     observations: Sequence[Observation] = (),
     headline: Headline | None = None,
 ) -> ReportData:
-    """Replace ``page.json`` of a run or a load, and return what its report shows: that, and the findings that were ``kept``.
+    """Replace ``page.json`` of a run or a load in its ``folder``, and return what its report shows.
 
-    Each of ``tables`` is by incident. Of ``observations`` distributions are drawn.
+    That is what stands there, and the findings that were ``kept``. Each of ``tables`` is by incident. Of ``observations``
+    distributions are drawn.
     """
     data = ReportData(
         schema=REPORT_SCHEMA,
-        manifest=dataclasses.replace(run.manifest, notes=(*run.reservations(), *run.manifest.notes)),
+        manifest=manifest,
         claims=_claims(scenarios),
         incidents=incidents_shown(scenarios, by_arms=headline is None),
         series=series,
         distributions=_distributions(observations, scenarios),
-        tables={name: tuple(one for some in tables for one in some.get(name, ())) for name in run.manifest.incidents},
+        tables={name: tuple(one for some in tables for one in some.get(name, ())) for name in manifest.incidents},
         # The log files with lines that no parser knew.
         logs=LogNotes(unmatched=tuple(UnmatchedLog(**vars(one)) for one in counts if one.unmatched)),
         headline=headline,
     )
     document = {name: value for name, value in dataclasses.asdict(data).items() if name not in ("findings", "trials")}
-    replace_file(run.path / PAGE_DATA, json.dumps(finite(document), ensure_ascii=False, allow_nan=False) + "\n")
+    replace_file(folder / PAGE_DATA, json.dumps(finite(document), ensure_ascii=False, allow_nan=False) + "\n")
     return dataclasses.replace(data, findings=kept.findings, trials=kept.trials)
 
 

@@ -45,6 +45,10 @@ class RunDirectory:
         ranked = sorted(self.damage, key=lambda damage: not damage.trials)
         return (*(f"{DAMAGED}{damage.words}" for damage in ranked), *self.problems)
 
+    def told(self) -> Manifest:
+        """The manifest with the reservations before its own notes."""
+        return dataclasses.replace(self.manifest, notes=(*self.reservations(), *self.manifest.notes))
+
     def damage_of(self, trial: str) -> tuple[Damage, ...]:
         """What spoils the evidence of a trial; nothing where it is as it was when the trial ended."""
         return tuple(damage for damage in self.damage if trial in damage.trials)
