@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import itertools
 import json
 import pkgutil
 from collections import defaultdict
@@ -25,6 +26,7 @@ from analysis.verdicts.evidence import TrialValidity
 from analysis.verdicts.observations import Observation, Source
 from harness.model.measures import GROUPED, MEASURES, measures_of
 from harness.model.scenario import Scenario
+from harness.model.steps import READ, READING
 from harness.rundir.manifest import TrialRecord
 from harness.rundir.reading import RunDirectory
 
@@ -77,10 +79,17 @@ def observe(
     failed = {measure: error for name, (_, error) in results.items() if error for measure in measures_of(name)}
     every = [row for rows, _ in results.values() for row in rows]
     counting = {item.trial for item in validity if item.counts()}
+    of_counting = _observations(every, [trial for trial in inputs.run.trials if trial.trial in counting])
+    of_all = _observations(every, inputs.run.trials)
+    try:
+        computed = _computed(of_all, scenarios)
+    # A function of an incident's own file may fail in any way.
+    except Exception as error:
+        computed, failed[READ] = [], f"what is computed of readings failed: {_first_line(error)}"
     observed = Observed(
-        observations=tuple(_observations(every, [trial for trial in inputs.run.trials if trial.trial in counting])),
+        observations=(*of_counting, *(one for one in computed if one.trial in counting)),
         failed=failed,
-        of_all_trials=tuple(_observations(every, inputs.run.trials)),
+        of_all_trials=(*of_all, *computed),
     )
     _keep(inputs.run, [(*row, name) for name, (rows, _) in results.items() for row in rows])
     return observed
@@ -92,6 +101,31 @@ def _keep(run: RunDirectory, rows: Sequence[tuple[object, ...]]) -> None:
     values = zip(*rows, strict=True) if rows else ((),) * len(columns)
     table = pa.table([pa.array(of, kind) for of, kind in zip(values, columns.values(), strict=True)], list(columns))
     write_table(run.path / ANALYSIS_FOLDER / "observations.parquet", table)
+
+
+def _computed(found: Sequence[Observation], scenarios: Sequence[Scenario]) -> list[Observation]:
+    """What incidents make of the readings of each trial. Where one is missing there is no value, nor where they give none."""
+    readings: dict[tuple[str, str], dict[str, Observation]] = defaultdict(dict)
+    for one in found:
+        if one.measure == READ:
+            readings[one.incident, one.trial][str(one.extra[READING])] = one
+    more = []
+    for scenario, (trial, of_trial) in itertools.product(scenarios, readings.items()):
+        for name, compute in scenario.computed.items() if trial[0] == scenario.name else ():
+            try:
+                value = compute({reading: one.value for reading, one in of_trial.items()})
+            except (KeyError, ArithmeticError):
+                continue
+            if value is not None:
+                last = [*of_trial.values()][-1]
+                own = {READING: name}
+                more.append(
+                    dataclasses.replace(
+                        last, params={**last.params, **own}, extra=own, unit=f"{last.block}/{last.trial}/{name}",
+                        value=float(value),
+                    )
+                )  # fmt: skip
+    return more
 
 
 def showing_everything(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:

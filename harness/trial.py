@@ -20,7 +20,7 @@ from harness.model.cells import Parameters
 from harness.model.cluster import BrokerSettings, UserSettings
 from harness.model.faults import Fault
 from harness.model.scenario import Arm, Phases
-from harness.model.timed_faults import TimedFault
+from harness.model.timed_faults import Inject
 from harness.releases.java import Java
 from harness.rundir.events import EventLog, Moment
 from harness.rundir.manifest import TrialRecord
@@ -302,7 +302,7 @@ class CanStopSending(Protocol):
 class TakesTimedFaults(Protocol):
     """A load that any fault can be put on: to each it shows itself in its own way."""
 
-    def of_fault(self, timed: TimedFault) -> LoadSession:
+    def of_fault(self, step: Inject) -> LoadSession:
         """The load as this fault finds it."""
 
 

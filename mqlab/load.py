@@ -280,7 +280,7 @@ def _plan(options: argparse.Namespace, own: OwnLoad, release: str, topology: Top
     arm = dataclasses.replace(
         OWN_LOAD.arm("incident" if options.fault else "baseline"),
         load=own,
-        timed=options.fault,
+        steps=options.fault,
         every_s=options.fault_every or 0.0,
     )
     scenario = dataclasses.replace(OWN_LOAD, topology=topology, arms=(arm,), phases=phases)

@@ -15,7 +15,8 @@ from harness.model.loads import LoadValue
 from harness.model.measures import MEASURES
 from harness.model.rules import NOT_SO, PLACEHOLDER, Claim, Kind, Part, Selection
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from harness.model.timed_faults import node_names, nodes_of
+from harness.model.steps import READ, READING, SetLive, Step
+from harness.model.timed_faults import CELL, node_names, nodes_of
 from harness.releases.jars import recorded_releases
 from harness.releases.settings import settings_of
 from mqlab.field_types import wrong_fields
@@ -73,11 +74,15 @@ def _kinds(scenario: Scenario) -> Iterator[Mistake]:
     yield from _several("claims", scenario.claims, Claim, 0)
     for arm in scenario.arms if isinstance(scenario.arms, tuple) else ():
         if isinstance(arm, Arm):
-            if not isinstance(arm.fault, Fault):
-                yield _no_kind("fault", arm.fault, "a fault such as AppendStall()")
+            for fault in arm.faults if isinstance(arm.steps, tuple) else ():
+                if not isinstance(fault, Fault) or fault.of_the_lab() is Fault:
+                    yield _no_kind(
+                        "fault", fault, "a fault such as AppendStall(), or of a class that is derived from one"
+                    )
             if not isinstance(arm.load, LoadValue) or arm.load.kind is LoadValue:
                 yield _no_kind("load", arm.load, "a load such as OpenLoopSends()")
             yield from _several("cells", arm.cells, Mapping, 1)
+            yield from _several("steps", arm.steps, Step, 0)
 
 
 def _fields(scenario: Scenario) -> Iterator[Mistake]:
@@ -128,9 +133,7 @@ def _arms(scenario: Scenario) -> Iterator[Mistake]:
                 yield Mistake(says=f"{key} of arm {arm.name} is no value of one line", near=key)
         for key in sorted({*arm.live_conf, *arm.broker.conf} - _settings()):
             yield _unknown("setting of a broker", key, _settings())
-        known = node_names(arm.topology or scenario.topology)
-        for node in set(nodes_of(arm.fault)) - set(known):
-            yield _unknown("node", node, known)
+        yield from _steps(scenario, arm)
         for other in scenario.arms:
             for key in arm.live_conf.keys() - other.live_conf.keys() if _share_a_broker(arm, other) else ():
                 yield Mistake(
@@ -138,6 +141,40 @@ def _arms(scenario: Scenario) -> Iterator[Mistake]:
                     near=arm.name,
                     advice=f"Give {other.name} its own value in live_conf.",
                 )
+
+
+def _steps(scenario: Scenario, arm: Arm) -> Iterator[Mistake]:
+    known = node_names(arm.topology or scenario.topology)
+    named = {node for fault in arm.faults for node in nodes_of(fault)}
+    for node in sorted(named.union(node for step in arm.steps if (node := getattr(step, "node", ""))) - set(known)):
+        yield _unknown("node", node, known)
+    for step in arm.steps:
+        for key in sorted(
+            {*getattr(step, "conf", ()), *(step.settings if isinstance(step, SetLive) else ())} - _settings()
+        ):
+            yield _unknown("setting of a broker", key, _settings())
+        if (why := _no_expression(getattr(step, "says", ""))) is not None:
+            yield Mistake(
+                says=f"{step.words}: says is no regular expression: {why}", near="says", within=type(step).__name__
+            )
+    for step in arm.injects:
+        for name in sorted(CELL.get(step.fault.kind, {}).keys() - step.params.keys()):
+            if lacking := [cell for cell in arm.cells if name not in cell]:
+                yield Mistake(
+                    says=f"arm {arm.name} has a step {step.fault.kind} without {name} in its params or the arm's "
+                    f"{'cells' if len(lacking) > 1 else 'cell'}",
+                    near=arm.name,
+                )
+    readings = [name for step in arm.steps for name in step.readings()]
+    yield from _twice([*readings, *scenario.computed], "readings")
+
+
+def _no_expression(pattern: str) -> str | None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        return str(error)
+    return None
 
 
 def _cell(scenario: Scenario, arm: Arm, cell: Mapping[str, object]) -> Iterator[Mistake]:
@@ -206,6 +243,11 @@ def _selection(scenario: Scenario, claim: Claim, of: Selection) -> Iterator[Mist
             within="of",
             advice=f"It is one of {', '.join(load.__name__ for load in measure.loads)}.",
         )
+    if of.measure == READ:
+        given = [*(name for step in arm.steps for name in step.readings()), *scenario.computed]
+        for name in of.where.get(READING, ()):
+            if name not in given:
+                yield _unknown(f"reading of arm {of.arm}", str(name), given)
     for name, wanted in of.where.items():
         run = {canonical(cell[name]) for cell in arms[of.arm].cells if name in cell}
         never = [str(value) for value in wanted if canonical(value) not in run] if run else []

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from harness.faults.injections import INJECTIONS
+from harness.faults.injections import ways_of
 from harness.model.faults import (
     AppendStall,
     AppendThrows,
@@ -91,8 +91,8 @@ def why_not_on(arm: Arm, release: str) -> str:
     lack = [one for one in near if one not in have]
     if lack and not any(key not in settings_of(one).broker for key in keys for one in lack):
         return f"{' and '.join(have)} has what it is about, {' and '.join(lack)} has not, and no setting tells of {release}"
-    ways = [one.name for one in INJECTIONS[type(arm.fault)]]
-    if ways == [BYTEMAN] and (unmet := unmet_rules(release, RULES[type(arm.fault)])):
+    ways = [one.name for one in ways_of(arm.fault)]
+    if ways == [BYTEMAN] and (unmet := unmet_rules(release, RULES[arm.fault.of_the_lab()])):
         return f"there is no method for the rules of its fault: {'; '.join(unmet)}"
     return ""
 

@@ -15,6 +15,7 @@ from harness.errors import UsageError
 from harness.model.cells import ParameterValue
 from harness.model.measures import MEASURES
 from harness.model.rules import Claim, Expectation, Fold, Kind, Part, Relation, Role, Selection, Told
+from harness.model.steps import READ, READING
 from harness.model.verdicts import VerdictKind
 from scenarios.releases import RELEASES
 
@@ -49,6 +50,11 @@ def of(measure: str, arm: str, **where: ParameterValue | tuple[ParameterValue, .
         raise UsageError.unknown("measure", measure, MEASURES)
     named = {name: value if isinstance(value, tuple) else (value,) for name, value in where.items()}
     return Selection(measure=measure, arm=arm, where=named)
+
+
+def read(reading: str, arm: str, **where: ParameterValue | tuple[ParameterValue, ...]) -> Selection:
+    """A reading of the incident's own in an arm: that of a step, or one that ``computed`` makes of these."""
+    return of(READ, arm, **{READING: reading}, **where)
 
 
 def _part(kind: Kind, fold: Fold, what: Selection, at: Side, **more: Any) -> Part:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import scenarios
 from harness.backends.abilities import COMPOSE
-from harness.faults.injections import INJECTIONS, needs_of, why_not
+from harness.faults.injections import needs_of, ways_of, why_not
 from harness.host.abilities import Abilities
 from harness.model.scenario import Arm
 from harness.paths import PACKAGES
@@ -39,7 +39,7 @@ def table(ran: Commits) -> list[str]:
 def _rows(ran: Commits) -> Iterator[str]:
     for scenario in scenarios.ALL:
         for arm in scenario.arms:
-            needs = needs_of(arm.fault, INJECTIONS[type(arm.fault)][0], arm.broker)
+            needs = needs_of(arm.fault, ways_of(arm.fault)[0], arm.broker)
             words = ", ".join(sorted(need.name.lower().replace("_", " ") for need in needs))
             reason = why_not(arm, COMPOSE, ABLE)
             commit = ran.get((scenario.name, arm.name))

@@ -12,9 +12,14 @@ from harness.model.measures import ANSWER, measures_of
 
 def observe(inputs: Inputs) -> DataFrame:
     """One observation for each probe whose name the catalogue has."""
-    asked = inputs.records.events.where((F.col("type") == "probe") & F.col("measure").isin(*measures_of("answers")))
+    return probed(inputs, "answers", ANSWER.key)
+
+
+def probed(inputs: Inputs, checker: str, key: tuple[str, ...]) -> DataFrame:
+    """One for each probe of the checker's measures; ``key`` are the columns that tell one try from another."""
+    asked = inputs.records.events.where((F.col("type") == "probe") & F.col("measure").isin(*measures_of(checker)))
     columns = {
-        "unit": F.concat_ws("/", *ANSWER.key),
+        "unit": F.concat_ws("/", *key),
         "censored": F.lit(False),
         "file": in_events()["file"],
         "line": F.col("n"),

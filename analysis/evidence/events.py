@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,9 +44,26 @@ class TrialEvents:
         """When a phase began or ended, or another field of it."""
         return self.values(name, "phase", phase=phase, event=event)
 
+    @functools.cached_property
+    def own(self) -> TrialEvents:
+        """Where its arm has steps, without the faults among them, which have numbers; a load's are its own."""
+        if not self.of_type("step"):
+            return self
+        kept = [one for one in self.events if one["type"] != "fault" or one.get("number") is None]
+        return dataclasses.replace(self, events=kept)
+
     def first_state(self, state: str, name: str = "at_ns") -> int | None:
         """When the trial's fault came to a state, or another field of it."""
-        return min(self.values(name, "fault", state=state), default=None)
+        return min(self.own.values(name, "fault", state=state), default=None)
+
+    @functools.cached_property
+    def numbered(self) -> Mapping[int, Sequence[Event]]:
+        """The records of each fault of a load, or of a step, in their order."""
+        found: dict[int, list[Event]] = {}
+        for one in self.of_type("fault"):
+            if one.get("number") is not None:
+                found.setdefault(one["number"], []).append(one)
+        return found
 
     @property
     def fault_ns(self) -> int | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.evidence.counts import HistoryCounts, history_counts
-from analysis.evidence.events import TrialEvents, first_known, read_events
+from analysis.evidence.events import Event, TrialEvents, first_known, read_events
 from analysis.evidence.records import Records
 from analysis.evidence.tables import FREEZES, SAFEPOINT, TRIALS, frame_of
 from harness.model.faults import FAULTS
@@ -30,6 +30,8 @@ WATCHED = "append_count"
 
 OWNERS_END = tuple(fault.kind for fault in FAULTS if fault.ends_owners)
 """The faults that make queues change hands."""
+
+NO_REASON = "it says itself that it took no effect"
 
 _HICCUP_LEAD_NS = 1_000_000_000
 """The probe is looked at from this long before the fault."""
@@ -85,6 +87,10 @@ class TrialFacts:
     """How many appends the broker's rule saw, where it only watched."""
     fault_target: str | None = None
     """The node that it was done to, where it was done to one."""
+    steps: Mapping[int, str] = dataclasses.field(default_factory=dict)
+    """The steps of its arm that were begun, by number: why they were not taken, empty where they were."""
+    by_number: Mapping[int, TrialFacts] = dataclasses.field(default_factory=dict)
+    """The same facts of each fault of a load, or of a step, that was begun, by its number."""
 
 
 def trial_facts(records: Records, run: RunDirectory, stops: DataFrame | None = None) -> list[TrialFacts]:
@@ -175,7 +181,7 @@ def _facts(trial: TrialRecord, events: TrialEvents | None, counts: HistoryCounts
     clocks = list(counts.anchors.values())
     if events is not None:
         clocks.append([(one["mono_ns"], one["wall_us"]) for one in events.of_type("anchor")])
-    return TrialFacts(
+    found = TrialFacts(
         trial=trial,
         **({} if events is None else _of_events(events)),
         **_of_clocks(clocks),
@@ -186,24 +192,59 @@ def _facts(trial: TrialRecord, events: TrialEvents | None, counts: HistoryCounts
         records=counts.sends + counts.consumptions,
         damaged_lines=counts.damaged_lines + (0 if events is None else len(events.damaged)),
     )
+    return found if events is None else dataclasses.replace(found, by_number=_by_number(events, found))
+
+
+def _by_number(events: TrialEvents, facts: TrialFacts) -> dict[int, TrialFacts]:
+    """What the records of each fault with a number say, where the trial's own facts have what is of all."""
+    appends = events.of_type("append")
+    found = {}
+    for number, states in events.numbered.items():
+        at = {one["state"]: one["at_ns"] for one in states}
+        if "injecting" not in at:
+            continue
+
+        def last(name: str, states: Sequence[Event] = states) -> Any:
+            return next((one[name] for one in reversed(states) if one.get(name) not in (None, "")), None)
+
+        denied = [one for one in states if one.get("exercised") is False]
+        within = [one for one in appends if at["injecting"] <= one["entry_ns"] <= at.get("healed", one["entry_ns"])]
+        found[number] = dataclasses.replace(
+            facts,
+            fault=states[0]["fault"],
+            states=frozenset(at),
+            injecting_ns=at["injecting"],
+            injected_ns=at.get("injected"),
+            healed_ns=at.get("healed"),
+            asked_ms=last("asked_ms"),
+            achieved_ms=last("achieved_ms"),
+            exercised=False if denied else last("exercised"),
+            no_effect=(denied[-1].get("detail") or NO_REASON) if denied else None,
+            fault_target=last("target"),
+            appends=len(within),
+            append_entry_ns=within[0]["entry_ns"] if within else None,
+            append_exit_ns=within[0]["exit_ns"] if within else None,
+        )
+    return found
 
 
 def _of_events(events: TrialEvents) -> dict[str, Any]:
     """What the events of a trial say, by the names of :class:`TrialFacts`."""
     append = min(events.of_type("append"), key=lambda one: int(one["entry_ns"]), default={})
-    denied = [one for one in events.of_type("fault") if one.get("exercised") is False]
+    own = events.own
+    denied = [one for one in own.of_type("fault") if one.get("exercised") is False]
     watched = [int(value) for value in events.values("value", "reading", name=WATCHED)]
     last_ns = max((one["at_ns"] for one in events.events if one.get("at_ns") is not None), default=None)
     return {
-        "fault": max(events.values("fault", "fault"), default=None),
-        "fault_target": max(filter(None, events.values("target", "fault")), default=None),
-        "states": frozenset(events.values("state", "fault")),
+        "fault": max(own.values("fault", "fault"), default=None),
+        "fault_target": max(filter(None, own.values("target", "fault")), default=None),
+        "states": frozenset(own.values("state", "fault")),
         "injecting_ns": events.first_state("injecting"),
         "injected_ns": events.first_state("injected"),
         "healed_ns": events.first_state("healed"),
-        "asked_ms": max(map(float, events.values("asked_ms", "fault")), default=None),
-        "achieved_ms": max(map(float, events.values("achieved_ms", "fault")), default=None),
-        "exercised": min(events.values("exercised", "fault"), default=None),
+        "asked_ms": max(map(float, own.values("asked_ms", "fault")), default=None),
+        "achieved_ms": max(map(float, own.values("achieved_ms", "fault")), default=None),
+        "exercised": min(own.values("exercised", "fault"), default=None),
         "no_effect": max((one.get("detail") or "" for one in denied), default=None),
         "watched_appends": max(watched, default=None),
         "fault_ns": events.fault_ns,
@@ -226,8 +267,13 @@ def _of_events(events: TrialEvents) -> dict[str, Any]:
         "drained": events.drain.get("complete"),
         "remaining": events.drain.get("remaining"),
         "drain_line": events.drain.get("n"),
+        "steps": {one["number"]: "" if one["state"] == "done" else _why(one) for one in events.of_type("step")},
         "hiccup_ms_max": _worst_hiccup_ms(events, first_known(events.hold_to_ns, last_ns)),
     }
+
+
+def _why(step: Event) -> str:
+    return f"{step['step']}: {step['detail'] or 'it did not end'}"
 
 
 def _worst_hiccup_ms(events: TrialEvents, to_ns: int | None) -> float | None:

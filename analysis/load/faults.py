@@ -5,17 +5,15 @@ The records of one fault have its number; what proves that it took effect is wha
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import DataFrame, GroupedData, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DoubleType, LongType, StringType
 
 from analysis.checkers.sends.busy import keyword_of
-from analysis.evidence.events import Event, TrialEvents
+from analysis.evidence.events import TrialEvents
 from analysis.evidence.records import Records
 from analysis.evidence.tables import frame_of, table
 from analysis.evidence.trials import OWNERS_END, TrialFacts
@@ -35,8 +33,6 @@ SHORTEST_S = 1.0
 TAKEN_OVER_S_MAX = 60.0
 REFUSED_BEFORE_NS, REFUSED_AFTER_NS = 1_000_000_000, 2_000_000_000
 """A refusal is counted to a stall whose send was due so long before it, or after."""
-
-NO_REASON = "it says itself that it took no effect"
 
 _WINDOWS = table(number=LongType(), phase=StringType(), from_ns=LongType(), to_ns=LongType(), seconds=DoubleType())
 _PROOFS = {fault.kind: fault.proofs for fault in FAULTS}
@@ -152,7 +148,7 @@ def _not_shown(facts: TrialFacts) -> tuple[str, ...]:
 
 def never_made(events: TrialEvents, trial: TrialRecord) -> list[str]:
     """Those that were asked for and did not begin: the load had ended before, or they could not be made, as a note says then."""
-    numbered = _numbered(events)
+    numbered = events.numbered
     # Only a fault that comes again has a number beyond those of the record.
     asked = {number: f"{states[0]['fault']}, again" for number, states in numbered.items()}
     asked |= dict(enumerate(trial.faults, 1))
@@ -160,46 +156,12 @@ def never_made(events: TrialEvents, trial: TrialRecord) -> list[str]:
     return [text for number, text in sorted(asked.items()) if number not in begun]
 
 
-def _numbered(events: TrialEvents) -> dict[int, list[Event]]:
-    """The records of each fault, in their order."""
-    found: dict[int, list[Event]] = {}
-    for one in events.of_type("fault"):
-        if one.get("number") is not None:
-            found.setdefault(one["number"], []).append(one)
-    return found
-
-
 def _stamped(events: TrialEvents, facts: TrialFacts) -> list[_Stamped]:
-    appends = events.of_type("append")
     found = []
-    for number, states in _numbered(events).items():
-        at = {one["state"]: one["at_ns"] for one in states}
-        if "injecting" not in at:
-            continue
-
-        def last(name: str, states: Sequence[Event] = states) -> Any:
-            return next((one[name] for one in reversed(states) if one.get(name) not in (None, "")), None)
-
-        denied = [one for one in states if one.get("exercised") is False]
-        within = [one for one in appends if at["injecting"] <= one["entry_ns"] <= at.get("healed", one["entry_ns"])]
-        one = dataclasses.replace(
-            facts,
-            fault=states[0]["fault"],
-            states=frozenset(at),
-            injecting_ns=at["injecting"],
-            injected_ns=at.get("injected"),
-            healed_ns=at.get("healed"),
-            asked_ms=last("asked_ms"),
-            achieved_ms=last("achieved_ms"),
-            exercised=False if denied else last("exercised"),
-            no_effect=(denied[-1].get("detail") or NO_REASON) if denied else None,
-            fault_target=last("target"),
-            appends=len(within),
-            append_entry_ns=within[0]["entry_ns"] if within else None,
-            append_exit_ns=within[0]["exit_ns"] if within else None,
-        )
+    for number, one in facts.by_number.items():
+        states = events.numbered[number]
         # Whom it was done to is said first; what its end achieved comes behind that.
-        detail = next((one["detail"] for one in states if one.get("detail")), "")
+        detail = next((state["detail"] for state in states if state.get("detail")), "")
         found.append(_Stamped(facts=one, number=number, detail=str(detail), line=states[0]["n"]))
     return found
 

@@ -16,6 +16,7 @@ from analysis.evidence.trials import TrialFacts
 from analysis.verdicts.evidence import PartName, Remark, TrialValidity
 from harness.model.faults import Proof
 from harness.model.scenario import Scenario
+from harness.model.timed_faults import Inject, TimedFault
 from harness.model.verdicts import Discard
 from harness.rundir.integrity import Damage
 from harness.rundir.manifest import FREEZE
@@ -158,6 +159,20 @@ def _fault_took_effect(facts: TrialFacts, scenario: Scenario) -> _Remarks:
     yield from (remark for check in checks if check is not None for remark in check(facts))
 
 
+def _steps_were_taken(facts: TrialFacts, scenario: Scenario) -> _Remarks:
+    """A step that was not taken makes it another experiment; so does a fault among them that took no effect."""
+    arm = next((arm for arm in scenario.arms if arm.name == facts.trial.arm), None)
+    for number, step in enumerate(() if arm is None else arm.steps, 1):
+        # A fault with a time of its own has no other record than the fault's.
+        never = "" if isinstance(step, TimedFault) else f"{step.words}: it did not begin"
+        if why := facts.steps.get(number, never):
+            yield _not_injected(f"step {number} was not taken: {why}")
+        elif isinstance(step, Inject):
+            of_step = facts.by_number.get(number)
+            words = ("it did not begin",) if of_step is None else unproved(step.fault.proofs, of_step)
+            yield from (_not_injected(f"step {number}, {step.words}: {one}") for one in words)
+
+
 def unproved(proofs: Sequence[Proof], facts: TrialFacts) -> tuple[str, ...]:
     """Why the records do not show that a fault with these proofs took effect, in words; empty when they do."""
     denied = (facts.no_effect,) if facts.exercised is False and facts.no_effect else ()
@@ -290,4 +305,6 @@ _PROOFS: Mapping[Proof, Callable[[TrialFacts], _Remarks]] = {
 }
 """What is looked at for each; a fault that names none of these is never counted."""
 
-_CHECKS: tuple[_Check, ...] = (_completed, _has_history, _was_sent, _one_clock, _was_probed, _fault_took_effect)
+_CHECKS: tuple[_Check, ...] = (
+    _completed, _has_history, _was_sent, _one_clock, _was_probed, _fault_took_effect, _steps_were_taken,
+)  # fmt: skip

@@ -105,8 +105,14 @@ class Cluster(Protocol):
         With ``release`` it is of that one from now on, with the same settings.
         """
 
-    def start_node(self, name: str, *, options: Sequence[str] = (), release: str = "") -> None:
-        """Start it again with further JVM options or another release, which it keeps, and wait only until it listens."""
+    def start_node(
+        self, name: str, *, options: Sequence[str] = (), release: str = "", conf: Mapping[str, str] | None = None
+    ) -> None:
+        """Start it again with further JVM options or another release, which it keeps, and wait only until it listens.
+
+        With ``conf``, which may be empty, its file has its own settings and those, and both ``options`` and ``conf`` are of this
+        start alone.
+        """
 
     def pause_node(self, name: str, *, until_s: float) -> Sequence[ProcessId]:
         """Pause every thread of a node until it is resumed or ``until_s`` seconds are over; the processes that this is about."""

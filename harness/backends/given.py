@@ -118,7 +118,9 @@ class GivenCluster:
         node = self._node(name)
         wait_back(node, self._namesrv, self._reached.listed.get(node.named.address), self._access)
 
-    def start_node(self, name: str, *, options: Sequence[str] = (), release: str = "") -> None:
+    def start_node(
+        self, name: str, *, options: Sequence[str] = (), release: str = "", conf: Mapping[str, str] | None = None
+    ) -> None:
         """Refused."""
         self._refuse(name)
 

@@ -1,7 +1,7 @@
 """The nodes of a blueprint once they run: what is the same for processes of this host and for containers."""
 
 import abc
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -145,9 +145,14 @@ class LaunchedCluster(abc.ABC):
         self.start_node(name, release=release)
         wait_registered(self)
 
-    def start_node(self, name: str, *, options: Sequence[str] = (), release: str = "") -> None:
-        """Start a node that was killed or stopped, with further options or another release, and wait until it listens."""
-        launch = self._blueprint.launch(name, options, release)
+    def start_node(
+        self, name: str, *, options: Sequence[str] = (), release: str = "", conf: Mapping[str, str] | None = None
+    ) -> None:
+        """Start a node that was killed or stopped, and wait until it listens; see ``Cluster``."""
+        if conf is None:
+            launch = self._blueprint.launch(name, options, release)
+        else:
+            launch = self._blueprint.launch_once(name, options, conf)
         if name not in self._running:
             self._start([launch])
         wait_listening(self, [launch.node])

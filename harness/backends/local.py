@@ -1,7 +1,7 @@
 """Real name servers and brokers as processes on loopback: the embedded default."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -67,9 +67,11 @@ class LocalCluster(LaunchedCluster):
             self.down()
             raise
 
-    def start_node(self, name: str, *, options: Sequence[str] = (), release: str = "") -> None:
+    def start_node(
+        self, name: str, *, options: Sequence[str] = (), release: str = "", conf: Mapping[str, str] | None = None
+    ) -> None:
         """As ``LaunchedCluster.start_node``, and raises ReleaseError as ``up`` does; the node has ended then."""
-        super().start_node(name, options=options, release=release)
+        super().start_node(name, options=options, release=release, conf=conf)
         try:
             self._require_border(name)
         except ReleaseError:

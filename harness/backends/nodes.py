@@ -163,6 +163,14 @@ class Blueprint:
         self.launches = tuple(changed if launch is found else launch for launch in self.launches)
         return changed
 
+    def launch_once(self, name: str, options: Sequence[str], conf: Mapping[str, str]) -> Launch:
+        """The same for one start alone, whose file has these settings as well. Those that are each node's own stay."""
+        own = self.launch(name)
+        settings = {**own.settings, **{key: value for key, value in conf.items() if key not in OWN_SETTINGS}}
+        return dataclasses.replace(own, settings=settings, options=(*own.options, *options)).of_release(
+            own.node.release
+        )
+
     def draw(self, port: int | None = None) -> None:
         """Prepare every node of the topology; ``port`` is the first name server's, all others are free ones.
 

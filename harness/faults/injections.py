@@ -33,9 +33,14 @@ INJECTIONS = _collect()
 """By the class of the fault; the first one is taken when none is asked for."""
 
 
+def ways_of(fault: Fault) -> tuple[Injection[Any], ...]:
+    """The injections of a fault, also of one whose class is derived from one of the lab's."""
+    return INJECTIONS[fault.of_the_lab()]
+
+
 def injection_of(fault: Fault, name: str = "") -> Injection[Any]:
     """The injection of that name; the usual one where the fault has none of that name."""
-    found = INJECTIONS[type(fault)]
+    found = ways_of(fault)
     return next((injection for injection in found if injection.name == name), found[0])
 
 
@@ -52,12 +57,12 @@ def needs_of(fault: Fault | type[Fault], injection: Injection[Any], brokers: Bro
 
 def why_not(arm: Arm, backend: str, host: Abilities) -> str | None:
     """Why an arm cannot be run by a backend on this host, by whatever injection; None when it can."""
-    reasons = [_why_not(arm, injection, backend, host) for injection in INJECTIONS[type(arm.fault)]]
-    return None if None in reasons else reasons[0]
+    each = [[_why_not(arm, fault, injection, backend, host) for injection in ways_of(fault)] for fault in arm.faults]
+    return next((reasons[0] for reasons in each if None not in reasons), None)
 
 
-def _why_not(arm: Arm, injection: Injection[Any], backend: str, host: Abilities) -> str | None:
-    return why_not_made(arm.fault, injection, arm.broker, backend, host)
+def _why_not(arm: Arm, fault: Fault, injection: Injection[Any], backend: str, host: Abilities) -> str | None:
+    return why_not_made(fault, injection, arm.broker, backend, host)
 
 
 def why_not_made(
@@ -76,5 +81,5 @@ def injections_of(scenario: Scenario) -> Mapping[str, Injection[Any]]:
     """The injections between which a run of the scenario can choose; empty where each of its faults has one only."""
     if len(scenario.injections) == 1:
         return {}
-    by_arm = [INJECTIONS[type(arm.fault)] for arm in scenario.arms]
+    by_arm = [ways_of(arm.fault) for arm in scenario.arms]
     return {injection.name: injection for found in by_arm if len(found) > 1 for injection in found}

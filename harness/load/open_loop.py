@@ -124,7 +124,9 @@ class OpenLoopSession(Session):
         phases = self._trial.phases
         fault_s = self._trial.arm.fault.seconds(self._trial.params)
         # Twice the planned time, and half a minute, bound the schedule; the drain ends it long before.
-        seconds = 2 * (phases.steady_s + fault_s + phases.hold_s_max + phases.recover_s) + 30
+        seconds = (
+            2 * (phases.steady_s + fault_s + max(phases.hold_s_max, self._trial.arm.steps_s) + phases.recover_s) + 30
+        )
         self._client.open_history(self._trial.directory.history_path(INSTANCE))
         operations, start_ns = int(seconds * self._rate_hz), mono_ns() + LEAD_NS
         spec = self._spec(SCHEDULE, self._instance, self._rate_hz, self._sends(), operations, start_ns)

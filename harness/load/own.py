@@ -19,7 +19,7 @@ from harness.generator.target import Target, find_target
 from harness.model.cells import Parameters
 from harness.model.cluster import Topology
 from harness.model.loads import LoadValue
-from harness.model.timed_faults import TimedFault
+from harness.model.timed_faults import Inject
 from harness.printable import printable
 from harness.protocol.access import OPEN, Access
 from harness.protocol.targets import LOOPBACK, Network
@@ -181,10 +181,10 @@ class OwnLoadSession:
         """End the processes."""
         self._stack.close()
 
-    def of_fault(self, timed: TimedFault) -> LoadSession:
+    def of_fault(self, step: Inject) -> LoadSession:
         """The load as a fault finds it."""
         # A fault calls no phase; what it asks for beside that it finds by ``able``.
-        return cast(LoadSession, LoadOfFault(self._trial, self._target, self._consumers, self._locust, timed.consumer))
+        return cast(LoadSession, LoadOfFault(self._trial, self._target, self._consumers, self._locust, step.consumer))
 
 
 class LoadOfFault:

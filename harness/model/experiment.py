@@ -47,6 +47,7 @@ def experiment_hash(
         "chosen_injection": chosen_injection,
         "checkers": _raised(scenario.measures((arm.name,))),
         **({"client_settings": _plain(arm.client)} if arm.client else {}),
+        **({"steps": _plain(arm.steps)} if arm.steps else {}),
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -71,7 +72,10 @@ def _plain(value: object) -> object:
         return [_plain(item) for item in value]
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    return value if value is None or isinstance(value, bool | int | float | str) else type(value).__name__
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    # Of a function the name tells which it is.
+    return getattr(value, "__qualname__", type(value).__name__)
 
 
 def _default(field: "dataclasses.Field[object]") -> object:

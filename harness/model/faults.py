@@ -64,6 +64,10 @@ class Standstill(StrEnum):
     """The owner's process, which stops."""
 
 
+def _is_of_the_lab(cls: type) -> bool:
+    return cls.__module__.startswith("harness.")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Fault:
     """Base of all faults; a subclass is one event, and its name in words is its ``kind``."""
@@ -106,8 +110,14 @@ class Fault:
     """It is done to a slave."""
 
     def __init_subclass__(cls) -> None:
-        if "kind" not in vars(cls):
+        # A class of one's own is made, proved and told as the lab's that it is derived from.
+        if "kind" not in vars(cls) and (_is_of_the_lab(cls) or not hasattr(cls, "kind")):
             cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
+
+    @classmethod
+    def of_the_lab(cls) -> "type[Fault]":
+        """The lab's fault that it is, or is derived from; ``Fault`` itself where it is derived from none of them."""
+        return next(one for one in cls.__mro__ if _is_of_the_lab(one))
 
     @property
     def lasts(self) -> bool:

@@ -45,6 +45,7 @@ from harness.model.loads import (
 )
 from harness.model.python_sends import PythonSendKinds
 from harness.model.send_kinds import SendKinds
+from harness.model.steps import READ
 from harness.model.unflushed import UnflushedTail
 
 
@@ -141,6 +142,9 @@ STEP = Independent(name="restart", key=("deployment", "trial", "step"))
 """Each restart of a rolling upgrade is of another node, or of clients."""
 ANSWER = Independent(name="what was asked about", key=("deployment", "trial", "of"))
 
+
+READING = Independent(name="trial", key=("deployment", "trial", "of"))
+"""A reading of the incident's own, one of its name in a trial."""
 
 MORE, LESS, NEITHER, SIGN = Better.MORE, Better.LESS, Better.NEITHER, Better.SIGN
 NOT, ARRIVALS = Moved.NOT, Moved.ARRIVALS
@@ -590,6 +594,9 @@ _ALL = (
         row("unregistered_s", "s", LESS, "Longest time from one registration of a broker with a name server to the next."),
         row("back_untold", "", LESS, "Whether a name server had a topic back that no broker registered at that moment.",
             faults=(ForgottenTopic,)),
+    ),
+    *_of("own_readings", READING, ANY,
+        row(READ, "", NEITHER, "What a step of the incident's own file has read, by the reading's name."),
     ),
     *_of("answers", ANSWER, ANY,
         row("broker_back_s", "s", LESS, "From the restart of a name server to when it lists the broker again.",

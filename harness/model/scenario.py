@@ -1,6 +1,6 @@
 """An incident as it is replayed: arms, phases, claims, and how much of it is run."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
@@ -11,7 +11,8 @@ from harness.model.faults import Fault
 from harness.model.incident import Incident
 from harness.model.loads import LoadValue
 from harness.model.rules import Claim
-from harness.model.timed_faults import TimedFault
+from harness.model.steps import Step
+from harness.model.timed_faults import Inject
 
 
 class ArmRole(StrEnum):
@@ -67,10 +68,11 @@ class Arm:
     client: Mapping[str, str] = field(default_factory=dict)
     """Settings of its clients, as ``UserSettings.client`` has them; they win over the user's. Clients that trials share are
     started with those of the first, so that an arm with settings of its own is apart."""
-    timed: tuple[TimedFault, ...] = ()
-    """Faults beside its own, each at its time after the hold has begun."""
+    steps: tuple[Step, ...] = ()
+    """What happens in the hold, one after another, after its own fault has come; the hold lasts until all is done. Faults with a
+    time of their own come at it."""
     every_s: float = 0.0
-    """After so many seconds each of them comes again, as long as the hold lasts; 0: once."""
+    """After so many seconds each of these faults comes again, as long as the hold lasts; 0: once."""
     stands_in_for: str = ""
     """The arm that shows the same better, and needs more of the host: this one is run where that cannot be, or when asked for."""
 
@@ -78,6 +80,21 @@ class Arm:
     def role(self) -> ArmRole:
         """What the arm is for; ValueError when its name does not say."""
         return ArmRole(self.name.split("-", 1)[0])
+
+    @property
+    def injects(self) -> tuple[Inject, ...]:
+        """Those of its steps that are faults."""
+        return tuple(step for step in self.steps if isinstance(step, Inject))
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """Its own, and those of its steps."""
+        return (self.fault, *(step.fault for step in self.injects))
+
+    @property
+    def steps_s(self) -> float:
+        """How long its steps take, one after another."""
+        return sum(step.seconds for step in self.steps)
 
     def live_conf_under(self, user_conf: Mapping[str, str]) -> dict[str, str]:
         """What is changed on the running broker: an incident happens under the user's own value, a fix brings its own."""
@@ -137,6 +154,8 @@ class Scenario(Incident):
     """Where none is given the page takes what the first claim is judged by."""
     extra_measures: tuple[str, ...] = ()
     """Measures whose values the report shows although no claim is judged by them."""
+    computed: Mapping[str, Callable[[Mapping[str, float]], float | None]] = field(default_factory=dict)
+    """Further readings by name, each made of a trial's readings by name when the run is judged; None is no value."""
     sweep: tuple[str, ...] = ()
     """What ``mqlab tune`` sweeps where nobody says: ``broker.KEY=A,B`` and so on, as its ``--sweep`` has them."""
     cluster_per_trial: bool = False

@@ -6,7 +6,7 @@ Every fault of the library has its name here, and its parameters, which ``fault_
 import dataclasses
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, get_type_hints
 
 from harness.errors import UsageError, shown
@@ -14,6 +14,7 @@ from harness.model.cells import Parameters
 from harness.model.cluster import Topology
 from harness.model.fault_parameters import Parameter, choice, parameter, quantity, read_quantity, whole
 from harness.model.faults import FAULTS, Fault, NoFault
+from harness.model.steps import Step
 
 FOR, BY, CONSUMER = "for", "by", "consumer"
 """How long it stays, how it is made, and which consumer process it is about: what a fault by itself does not have."""
@@ -42,16 +43,47 @@ class LibraryFault:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TimedFault:
-    """A fault ``at_s`` after the load's start, which stays for ``stays_s``; ``text`` is what was asked for."""
+class Inject(Step):
+    """A fault as a step: it comes, stays for ``stays_s`` and is healed, and then the next step comes.
 
-    text: str
+    One that stays for ``math.inf`` stays on while the next ones come, until a ``Heal`` or the end of all steps. ``params`` are of a
+    cell; what they have no value for is of the arm's own.
+    """
+
     fault: Fault
-    params: Parameters
-    at_s: float
+    params: Parameters = field(default_factory=dict)
     stays_s: float = 0.0
     injection: str = ""
     consumer: int | None = None
+
+    @property
+    def words(self) -> str:
+        """Its kind."""
+        return self.fault.kind
+
+    @property
+    def seconds(self) -> float:
+        """Its own, and those that it stays."""
+        stays_s = self.stays_s if math.isfinite(self.stays_s) else 0.0
+        return self.takes_s + stays_s + self.fault.seconds(self.params)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimedFault(Inject):
+    """A fault ``at_s`` after the hold has begun, whatever the other steps do; ``text`` is what was asked for."""
+
+    at_s: float
+    text: str = ""
+
+    @property
+    def words(self) -> str:
+        """What was asked for."""
+        return self.text or f"{self.fault.kind}@{self.at_s:g}s"
+
+    @property
+    def seconds(self) -> float:
+        """It takes nothing of the other steps' time."""
+        return 0.0
 
 
 def parse_fault(text: str) -> TimedFault:

@@ -150,4 +150,6 @@ def _guess_of_load(scenario: Scenario, arm: Arm, params: Parameters) -> Cost:
 def _phases_s(scenario: Scenario, arm: Arm, params: Parameters) -> float:
     phases = scenario.phases_of(arm)
     around_s = TRIAL_OVERHEAD_S if scenario.exclusive else STARTS_S
-    return phases.steady_s + phases.hold_s_max + phases.recover_s + arm.fault.seconds(params) + around_s
+    return (
+        phases.steady_s + max(phases.hold_s_max, arm.steps_s) + phases.recover_s + arm.fault.seconds(params) + around_s
+    )

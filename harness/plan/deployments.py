@@ -82,7 +82,7 @@ class PlannedDeployment:
     def can_stall(self) -> bool:
         """Whether its brokers need the rules of the append stall."""
         arms = [trial.arm for trial in self.trials]
-        return any(fault.needs_rules for arm in arms for fault in (arm.fault, *(one.fault for one in arm.timed)))
+        return any(fault.needs_rules for arm in arms for fault in arm.faults)
 
     @cached_property
     def needs(self) -> Needs:
@@ -157,6 +157,8 @@ def deployments_of(scenario: Scenario, request: Request, costs: Costs) -> list[P
                 trials = _trials(scenario, release, mark, arms, arms_of, request.seed, costs)
                 for arm in arms:
                     settings = injection_of(arm.fault, injection).brokers(settings)
+                    for step in arm.injects:
+                        settings = injection_of(step.fault, step.injection).brokers(settings)
                 if not scenario.exclusive or scenario.shares_machine:
                     settings = beside_others(settings, release, request.user.broker)
                 if not scenario.exclusive:

@@ -145,7 +145,7 @@ def _trial_record(context: RunContext, planned: PlannedDeployment, trial: Planne
         topic=topic,
         groups=groups,
         live_conf=trial.arm.live_conf_under(admitted(context.user).settings.broker),
-        faults=tuple(timed.text for timed in trial.arm.timed),
+        faults=tuple(step.words for step in trial.arm.steps),
         experiment=experiment_hash(
             planned.scenario, trial.arm, trial.params, release=planned.release, jars=jars_sha256(planned.release),
             client=client, backend=context.backend, injection=injection, chosen_injection=planned.injection,
@@ -277,7 +277,7 @@ class Deployment:
             note = f"{type(error).__name__}: {error}"
             (directory.path / "traceback.txt").write_text(traceback.format_exc())
         finally:
-            if trial.arm.fault.kills_broker:
+            if trial.arm.steps or trial.arm.fault.kills_broker:
                 # What the broker was told while it ran is gone with it.
                 self.live_now = {}
             self._tell_refused(trial_id)

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 
 from harness.errors import ConfigurationError, DockerError, JavaNotFoundError
-from harness.faults.injections import INJECTIONS
+from harness.faults.injections import ways_of
 from harness.host.abilities import Abilities, usable_cores
 from harness.host.ports import PORTS_FIRST, PORTS_LAST, is_free
 from harness.model.scenario import Scenario
@@ -76,7 +76,7 @@ def _runnable(scenario: Scenario, backends: tuple[str, ...], host: Abilities) ->
     injections: list[str] = []
     without: list[str] = []
     for arm in scenario.arms:
-        for injection in INJECTIONS[type(arm.fault)]:
+        for injection in ways_of(arm.fault):
             reason = injection.can(host)
             said = injection.name if reason is None else f"{injection.name}: {reason}"
             known = injections if reason is None else without

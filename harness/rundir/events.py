@@ -36,6 +36,8 @@ Phase = Literal["up", "steady", "inject", "hold", "heal", "recover", "drain", "c
 
 FaultState = Literal["asked", "injecting", "injected", "healing", "healed"]
 
+StepState = Literal["begun", "done", "failed"]
+
 Moment = Literal["begin", "held", "end"]
 """When the brokers were read: before what was done is undone, or after everything."""
 
@@ -73,7 +75,16 @@ EVENTS = declared(
         maybe(_number("achieved_ms", "the length that was measured")),
         _DETAIL,
         maybe(_flag("exercised", "false: the fault did not take effect, for the reason in detail")),
-        maybe(long("number", "which of the faults of a load it is, from 1")),
+        maybe(long("number", "which of the faults of a load, or of the steps of an arm, it is, from 1")),
+    ),
+    record(
+        "step",
+        "A step of the arm begins, is done, or failed, for the reason in detail.",
+        AT_NS,
+        long("number", "which of the arm's steps it is, from 1"),
+        text("step", "what it is, in words"),
+        text("state", ", ".join(get_args(StepState))),
+        _DETAIL,
     ),
     record(
         "member",

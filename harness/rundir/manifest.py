@@ -123,7 +123,7 @@ class TrialRecord:
         default_factory=dict
     )
     faults: Annotated[
-        tuple[str, ...], "faults asked for at times of a load; their events have the numbers 1 and on"
+        tuple[str, ...], "steps of the arm, or faults of a load; their events have the numbers 1 and on"
     ] = ()
     status: Annotated[TrialStatus, "how it stands"] = "planned"
     error: Annotated[str, "why it failed"] = ""

@@ -31,8 +31,8 @@ from harness.model.faults import (
     PauseOwners,
 )
 from harness.model.timed_faults import LIBRARY, LibraryFault, TimedFault, parse_fault, parse_seconds, why_not_on
-from harness.run import trial_phases
-from harness.run.trial_phases import TimedFaults
+from harness.run import steps
+from harness.run.script import Script
 from harness.trial import Healed, Injected, Injection, LoadSession, TrialContext
 from mqlab.main import main
 
@@ -199,15 +199,15 @@ def _made(
     events = Events()
     notes: list[str] = []
     injection: Injection[Any] = Injection(name="test", inject=inject, heal=lambda *_: Healed())
-    monkeypatch.setattr(trial_phases, "injection_of", lambda fault, name: injection)
+    monkeypatch.setattr(steps, "injection_of", lambda fault, name: injection)
     trial = dataclasses.make_dataclass("Trial", ["record", "arm", "events", "note", "cancel"])(
         record=dataclasses.make_dataclass("Record", ["params"])(params={}),
-        arm=SimpleNamespace(timed=faults, every_s=every_s),
+        arm=SimpleNamespace(steps=faults, every_s=every_s),
         events=events,
         note=notes.append,
         cancel=threading.Event(),
     )
-    timed = TimedFaults(cast(TrialContext, trial), cast(LoadSession, object()))
+    timed = Script(cast(TrialContext, trial), cast(LoadSession, object()))
     timed.during(lambda: time.sleep(hold_s))
     return events, notes
 

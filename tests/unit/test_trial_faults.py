@@ -18,7 +18,8 @@ from harness.model.cluster import BrokerSettings
 from harness.model.faults import FAULTS, AppendStall, Fault, KillOwners, NoFault
 from harness.run.costs import TrialCosts
 from harness.run.display import Display
-from harness.run.trial_phases import TrialFault, run_phases
+from harness.run.trial_fault import TrialFault
+from harness.run.trial_phases import run_phases
 from harness.trial import Healed, Injected, Injection, LoadSession, TrialContext
 from harness.wait import wait_until
 
@@ -86,7 +87,7 @@ class Events:
 
 def _trial(events: Events) -> TrialContext:
     record = SimpleNamespace(trial="t1")
-    arm = SimpleNamespace(fault=KillOwners(), timed=())
+    arm = SimpleNamespace(fault=KillOwners(), steps=())
     return cast(TrialContext, SimpleNamespace(events=events, record=record, arm=arm, cancel=threading.Event()))
 
 
