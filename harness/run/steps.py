@@ -10,7 +10,15 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
-from harness.backends.cluster import ask, change_live, create_topic, masters, namesrv_addresses, wait_registered
+from harness.backends.cluster import (
+    RECORD_S_MAX,
+    ask,
+    change_live,
+    create_topic,
+    masters,
+    namesrv_addresses,
+    wait_registered,
+)
 from harness.clients.commands import SendSettings
 from harness.clients.java import ConsumerSpec, JavaClient
 from harness.clients.leased import ScheduleSpec
@@ -227,7 +235,7 @@ class Steps:
         on = masters(self._trial.cluster)
         undo.callback(self._delete_topics, names)
         for broker in on:
-            with ask(broker) as connection:
+            with ask(broker, timeout_s=RECORD_S_MAX) as connection:
                 for name in names[:-1]:
                     connection.create_topic(name, read_queues=step.queues, write_queues=step.queues)
         # Name servers know the last one when they know all: a broker tells of them in their order.
@@ -235,7 +243,7 @@ class Steps:
 
     def _delete_topics(self, names: list[str]) -> None:
         for broker in masters(self._trial.cluster):
-            with ask(broker) as connection:
+            with ask(broker, timeout_s=RECORD_S_MAX) as connection:
                 for name in names:
                     connection.delete_topic(name)
 
