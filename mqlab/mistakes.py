@@ -16,7 +16,7 @@ from harness.model.measures import MEASURES
 from harness.model.rules import NOT_SO, PLACEHOLDER, Claim, Kind, Part, Selection
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.steps import READ, READING, SetLive, Step
-from harness.model.timed_faults import CELL, node_names, nodes_of
+from harness.model.timed_faults import node_names, nodes_of
 from harness.releases.jars import recorded_releases
 from harness.releases.settings import settings_of
 from mqlab.field_types import wrong_fields
@@ -158,7 +158,7 @@ def _steps(scenario: Scenario, arm: Arm) -> Iterator[Mistake]:
                 says=f"{step.words}: says is no regular expression: {why}", near="says", within=type(step).__name__
             )
     for step in arm.injects:
-        for name in sorted(CELL.get(step.fault.kind, {}).keys() - step.params.keys()):
+        for name in sorted(step.fault.cell.keys() - step.params.keys()):
             if lacking := [cell for cell in arm.cells if name not in cell]:
                 yield Mistake(
                     says=f"arm {arm.name} has a step {step.fault.kind} without {name} in its params or the arm's "

@@ -12,6 +12,7 @@ from analysis.report.document import Distribution, ReportData
 from analysis.verdicts.numbers import MISSING, Quantiles, cell_key, cell_label, quantiles, quantity
 from analysis.verdicts.order import arm_key, arm_role, natural_key
 from harness.model.measures import measures_of
+from harness.model.steps import READ
 
 POINTS_MAX = 400
 """Points drawn in one row of a strip. More are not told apart on a screen and only make the page heavy."""
@@ -56,7 +57,9 @@ class Strip:
 
     @property
     def label(self) -> str:
-        """The measure's name, with what tells it from its other variants."""
+        """The measure's name, with what tells it from its other variants; a reading of the incident's own has its own name."""
+        if self.measure == READ:
+            return self.variant
         return f"{self.measure} ({self.variant})" if self.variant else self.measure
 
 

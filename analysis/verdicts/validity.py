@@ -142,7 +142,8 @@ def _one_clock(facts: TrialFacts, scenario: Scenario) -> _Remarks:
 
 
 def _was_probed(facts: TrialFacts, scenario: Scenario) -> _Remarks:
-    if facts.hiccup_ms_max is None:
+    # A step that failed has ended its trial early, and is the reason itself.
+    if facts.hiccup_ms_max is None and not any(facts.steps.values()):
         yield _not_made("the hiccup probe recorded nothing around the fault")
 
 
@@ -167,7 +168,8 @@ def _steps_were_taken(facts: TrialFacts, scenario: Scenario) -> _Remarks:
         never = "" if isinstance(step, TimedFault) else f"{step.words}: it did not begin"
         if why := facts.steps.get(number, never):
             yield _not_injected(f"step {number} was not taken: {why}")
-        elif isinstance(step, Inject):
+            return
+        if isinstance(step, Inject):
             of_step = facts.by_number.get(number)
             words = ("it did not begin",) if of_step is None else unproved(step.fault.proofs, of_step)
             yield from (_not_injected(f"step {number}, {step.words}: {one}") for one in words)

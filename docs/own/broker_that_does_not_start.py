@@ -37,7 +37,7 @@ PORT = claim(
     "A broker whose port is taken does not start and names the reason; later it starts.",
     reading="It does not come up, its own files have a line of the taken port, and it comes up when the port is free.",
     parts={
-        "starts": fact(read("with-taken-port", "incident"), side(0, 1, "it starts, or it does not")),
+        "stays down": fact(read("with-taken-port", "incident"), side(0, 1, "it starts, or it does not")),
         "says why": fact(read("with-taken-port-lines", "incident"), side(1, 0, "a line or more, or none", bound=1)),
         "starts later": fact(read("with-free-port", "incident"), side(1, 0, "it starts, or it does not")),
     },
@@ -48,14 +48,8 @@ SCENARIO = Scenario(
     title="A broker whose port is taken",
     topology=Topology(name="single"),
     arms=(
-        Arm(
-            name="incident",
-            what="Its port is taken.",
-            fault=NoFault(),
-            load=OpenLoopSends(),
-            cells=({"rate_hz": 20},),
-            steps=STEPS,
-        ),
+        Arm(name="incident", what="Its port is taken.", fault=NoFault(), load=OpenLoopSends(), cells=({"rate_hz": 20},),
+            steps=STEPS),
     ),
     phases=Phases(steady_s=1, hold_s_min=1, hold_s_max=1, recover_s=1),
     claims=(PORT,),

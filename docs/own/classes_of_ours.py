@@ -2,20 +2,8 @@
 
 from dataclasses import dataclass
 
-from mqlab.incident import (
-    Arm,
-    Inject,
-    NoFault,
-    OpenLoopSends,
-    PauseNode,
-    Phases,
-    Read,
-    Scenario,
-    Stay,
-    TimedFault,
-    Topology,
-)
-from mqlab.incident import TrialBudget, claim, fact, read, side
+from mqlab.incident import Arm, Inject, NoFault, OpenLoopSends, PauseNode, Phases, Read, Scenario, Stay, TimedFault
+from mqlab.incident import Topology, TrialBudget, claim, fact, read, side
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,16 +25,12 @@ class OurMaintenance(PauseNode):
     node: str = "broker-a"
 
 
-def cell(customers):
-    """The load sends by ``rate_hz``."""
-    return {"customers": customers, "rate_hz": customers / 2}
-
-
 def slow(here):
     """Lines in which the broker says that it was slow or paused."""
     return here.lines("WARN", node="broker-a")
 
 
+CELL = {"customers": 60, "rate_hz": 30}  # the load sends by rate_hz
 STEPS = (
     Inject(fault=OurMaintenance(), stays_s=1.5),
     Stay(stay_s=1),
@@ -67,7 +51,7 @@ SCENARIO = Scenario(
     name="classes-of-ours",
     title="A load and a fault of our own",
     topology=Topology(name="single"),
-    arms=(Arm(name="incident", what="Moved twice.", fault=NoFault(), load=OurSends(), cells=(cell(60),), steps=STEPS),),
+    arms=(Arm(name="incident", what="Moved twice.", fault=NoFault(), load=OurSends(), cells=(CELL,), steps=STEPS),),
     phases=Phases(steady_s=1, hold_s_min=6, hold_s_max=6, recover_s=1),
     claims=(UP,),
     budget=TrialBudget(trials=2, deployments=2),

@@ -11,7 +11,7 @@ from harness.model.faults import Fault
 from harness.model.incident import Incident
 from harness.model.loads import LoadValue
 from harness.model.rules import Claim
-from harness.model.steps import Step
+from harness.model.steps import READING, Step
 from harness.model.timed_faults import Inject
 
 
@@ -179,7 +179,8 @@ class Scenario(Incident):
             return self.shown or Shown()
         first = self.claims[0].parts[0].of
         where = {name: allowed[0] for name, allowed in first.where.items()}
-        return Shown(measure=first.measure, rows={arm.name: arm.name for arm in self.arms}, where=where)
+        caption = f"Medians of {where[READING]}" if READING in where else ""
+        return Shown(measure=first.measure, caption=caption, rows={arm.name: arm.name for arm in self.arms}, where=where)
 
     @property
     def is_replayed(self) -> bool:

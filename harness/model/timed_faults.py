@@ -4,6 +4,7 @@ Every fault of the library has its name here, and its parameters, which ``fault_
 """
 
 import dataclasses
+import math
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

@@ -41,16 +41,20 @@ class Script:
         timed = [(number, step) for number, step in steps if isinstance(step, TimedFault)]
         in_turn = [(number, step) for number, step in steps if not isinstance(step, TimedFault)]
         begun = time.monotonic()
-        with contextlib.ExitStack() as undo, ThreadPoolExecutor(len(timed) + 1, thread_name_prefix="step") as pool:
-            made = [pool.submit(self._again_and_again, *one, begun) for one in timed]
-            turns = pool.submit(self._one_after_another, in_turn, undo)
-            try:
-                hold()
-                self._wait_for(turns)
-            finally:
-                self._over.set()
-        for one in (*made, turns):
-            one.result()
+        made: list[Future[None]] = []
+        try:
+            with contextlib.ExitStack() as undo, ThreadPoolExecutor(len(timed) + 1, thread_name_prefix="step") as pool:
+                made.append(pool.submit(self._one_after_another, in_turn, undo))
+                made.extend(pool.submit(self._again_and_again, *one, begun) for one in timed)
+                try:
+                    hold()
+                    self._wait_for(made[0])
+                finally:
+                    self._over.set()
+        finally:
+            # What a step failed with is the reason, whatever could not be set back after it.
+            for one in made:
+                one.result()
         return None
 
     def _wait_for(self, turns: Future[None]) -> None:

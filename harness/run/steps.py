@@ -219,7 +219,10 @@ class Steps:
         if cluster.pid(node) is not None and node in self._changed:
             cluster.stop_node(node, grace_s=STOP_S_MAX)
         if cluster.pid(node) is None:
-            self._start_with(node, {}, ())
+            try:
+                self._start_with(node, {}, ())
+            except (NodeStartError, WaitTimeout) as error:
+                raise ClientError(f"{node}, which a step had stopped, does not start again: {error}") from error
 
     def _set_live(self, step: SetLive, undo: ExitStack) -> None:
         if left_out := admitted(UserSettings(broker=step.settings)).changes:

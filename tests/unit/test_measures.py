@@ -21,7 +21,7 @@ from harness.model.measures import MEASURES, Better, Measure, measures_of
 from harness.model.scenario import Scenario
 from tests.lib.kinds_of_load import kinds_of_load
 
-WRITTEN_BY_HARNESS = ("answers", "readings")
+WRITTEN_BY_HARNESS = ("answers", "own_readings", "readings")
 """They pass on what was asked while the run lasted, by the names that the harness gave it."""
 
 

@@ -151,20 +151,26 @@ def test_the_nouns_have_every_fault_and_every_load() -> None:
 def test_what_a_noun_is_made_of_is_a_noun() -> None:
     def within(hint: object) -> Iterator[object]:
         yield hint
-        for part in get_args(hint):
+        for part in hint if isinstance(hint, list) else get_args(hint):
             yield from within(part)
 
     nouns = {name: getattr(mqlab.incident, name) for name in mqlab.incident.__all__}
     values = [noun for noun in nouns.values() if dataclasses.is_dataclass(noun)]
-    parts = {one for noun in values for hint in get_type_hints(noun).values() for one in within(hint)}
+    parts = {
+        one
+        for noun in values
+        for hint in get_type_hints(noun).values()
+        for one in within(hint)
+        if isinstance(one, type)
+    }
     needed = {one.__name__ for one in parts if isinstance(one, type) and dataclasses.is_dataclass(one)}
     made_otherwise = {
         "Fault",
         "LoadValue",
         "Claim",
-        "TimedFault",
+        "Step",
         "Sign",
-    }  # bases, what claim() makes, `mqlab load --fault`'s, and what `mqlab diagnose` knows the lab's own incidents by
+    }  # bases, what claim() makes, and what `mqlab diagnose` knows the lab's own incidents by
     assert needed - made_otherwise <= nouns.keys()
     assert made_otherwise <= needed
 

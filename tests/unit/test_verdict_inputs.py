@@ -39,6 +39,7 @@ from harness.model.loads import LocustUsers, OpenLoopSends, OrderedGroups, Stead
 from harness.model.rocketmq import LOCK_LIFE
 from harness.model.rules import Claim, Fold, Kind, Part, Selection
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
+from harness.model.steps import Read, Stay
 from harness.model.verdicts import Discard, Reason
 from harness.rundir.integrity import UNVOUCHED
 from harness.rundir.manifest import HostRecord, TrialStatus
@@ -304,6 +305,26 @@ def test_a_clean_trial_counts(fault: Fault) -> None:
     assert judged.counts()
     assert judged.is_clean
     assert judged.told() == ()
+
+
+@pytest.mark.parametrize(
+    ("taken", "why"),
+    [
+        ({1: "", 2: ""}, ()),
+        ({1: ""}, ("step 2 was not taken: stay 1 s: it did not begin",)),
+        ({1: "read x: KeyError: 'y'"}, ("step 1 was not taken: read x: KeyError: 'y'",)),
+    ],
+    ids=["all", "one never began", "one failed"],
+)
+def test_a_trial_counts_where_its_steps_were_taken(taken: dict[int, str], why: tuple[str, ...]) -> None:
+    scenario = _scenario(NoFault())
+    script = (Read(reading="x", by=bool), Stay(stay_s=1))
+    scenario = dataclasses.replace(scenario, arms=(dataclasses.replace(scenario.arms[0], steps=script),))
+    # What failed has ended its trial early, so that nothing was probed after it: the step is the reason.
+    probed = None if any(taken.values()) else 3.0
+    (judged,) = validity.judge([_facts(steps=taken, hiccup_ms_max=probed)], [scenario])
+    assert judged.why_not() == why
+    assert judged.counts() is not bool(why)
 
 
 HARNESS, CLOCK, INJECTOR = Discard.HARNESS, Discard.CLOCK, Discard.INJECTOR
