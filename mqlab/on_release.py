@@ -18,6 +18,7 @@ from harness.model.faults import (
     CommitStall,
     DeliveryThrows,
     DispatchThrows,
+    JavaRule,
     PoolJam,
     SlowBroker,
     SlowFlush,
@@ -92,6 +93,8 @@ def why_not_on(arm: Arm, release: str) -> str:
     if lack and not any(key not in settings_of(one).broker for key in keys for one in lack):
         return f"{' and '.join(have)} has what it is about, {' and '.join(lack)} has not, and no setting tells of {release}"
     ways = [one.name for one in ways_of(arm.fault)]
+    if isinstance(arm.fault, JavaRule):
+        return ""
     if ways == [BYTEMAN] and (unmet := unmet_rules(release, RULES[arm.fault.of_the_lab()])):
         return f"there is no method for the rules of its fault: {'; '.join(unmet)}"
     return ""

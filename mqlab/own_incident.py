@@ -200,7 +200,9 @@ class _File:
 
     def line_near(self, text: str, within: str = "") -> int:
         """Where a call of ``within`` has a text, else where it stands first, else where an argument or a name is called so."""
-        calls = [call for call in self._calls() if within in (getattr(call.func, "id", ""), getattr(call.func, "attr", ""))]
+        calls = [
+            call for call in self._calls() if within in (getattr(call.func, "id", ""), getattr(call.func, "attr", ""))
+        ]
         given = [one for call in calls for one in (*call.args, *(word.value for word in call.keywords))]
         texts = [one for one in ast.walk(self._tree) if isinstance(one, ast.Constant) and one.value == text]
         places = (

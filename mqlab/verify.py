@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
@@ -14,10 +14,12 @@ from analysis.analyst import analyst_at
 from harness.errors import ConfigurationError, UsageError
 from harness.faults.injections import USUAL_INJECTION, injections_of
 from harness.host.abilities import Abilities
+from harness.model.faults import JavaRule
 from harness.model.scenario import Scenario
 from harness.plan.parts import parts_of
 from harness.plan.request import BudgetName, Request
 from harness.releases.jars import recorded_releases
+from harness.releases.rules import check_own_rules
 from mqlab.judging import judge, place_of_analyst
 from mqlab.kinds import INCIDENTS, NAMES, NEW_FOLDER, PART, SEED, whole
 from mqlab.looking import prepare
@@ -118,6 +120,8 @@ def verify(options: argparse.Namespace, console: Console) -> int:
         prepare(java, releases, console)
         notes = (*injection_notes, *not_there(chosen, releases), *builds_told(releases))
         chosen = on_releases(chosen, releases)
+        for release in releases:
+            check_own_rules((rule for one in chosen for rule in _own_rules(one, release)), release, java)
         user = read_settings(options, releases, console)
         request = Request(
             scenarios=chosen, releases=releases, budget=budget, trials=options.trials, seed=options.seed, arms=arms,
@@ -130,6 +134,12 @@ def verify(options: argparse.Namespace, console: Console) -> int:
         job = Job(request=request, java=java, started=started, notes=notes, resumed=resumed.note, analyst=analyst)
         judged = request.scenarios
         return carry_out(job, options, console, lambda path: judge(path, judged, options, java, console, analyst))
+
+
+def _own_rules(scenario: Scenario, release: str) -> Iterator[JavaRule]:
+    for arm in scenario.arms:
+        if not arm.releases or release in arm.releases:
+            yield from (fault for fault in arm.faults if isinstance(fault, JavaRule))
 
 
 def _part(text: str, request: Request) -> Request:

@@ -11,6 +11,7 @@ from harness.errors import ClientError
 from harness.leases.client_process import ClientHost
 from harness.leases.proc import ProcessId
 from harness.model.cluster import BrokerSettings, Topology, UserSettings
+from harness.model.faults import JavaRule
 from harness.model.rocketmq import CHECKS_GROUP, HALF_TOPIC
 from harness.protocol.access import OPEN, Access
 from harness.protocol.broker import Broker
@@ -65,6 +66,8 @@ class ClusterSpec:
     """The user's own; the scenario's settings win over them, the lab's over both."""
     can_stall: bool = False
     """Whether the brokers carry the Byteman rules of the append stall."""
+    own_rules: tuple[JavaRule, ...] = ()
+    """What incidents' own files have brokers' methods do, beside those rules."""
     access: Access = OPEN
     """How its nodes let somebody in, where its settings are such that they ask."""
 

@@ -28,6 +28,7 @@ from harness.releases.guard import TEMPORARY, guard_jar, guard_options, write_gu
 from harness.releases.jars import TOOLS, ensure_jars
 from harness.releases.java import Java
 from harness.releases.node_logging import write_node_logging
+from harness.releases.rules import own_rules
 from harness.releases.settings import Feature, has, settings_of
 
 HOST = "127.0.0.1"
@@ -233,7 +234,7 @@ class Blueprint:
         self._stores += [store] if store else []
         if settings.topics_ahead and broker_name == self.spec.topology.broker_names()[0]:
             write_topics_ahead(home / "store", settings.topics_ahead, _registrant(conf, port, self.spec.release))
-        stall = _StallAgent.at(free_port(), self._java) if self.spec.can_stall else _StallAgent()
+        stall = self._stall_agent(home) if self.spec.can_stall else _StallAgent()
         return Launch(
             node=Node(
                 name=name,
@@ -261,6 +262,13 @@ class Blueprint:
             environment=settings.environment,
             memlock_kb=settings.memlock_kb,
         )
+
+    def _stall_agent(self, home: Path) -> _StallAgent:
+        if not self.spec.own_rules:
+            return _StallAgent.at(free_port(), self._java)
+        own = home / "own.btm"
+        own.write_text(own_rules(self.spec.own_rules, self.spec.release), encoding="utf-8")
+        return _StallAgent.at(free_port(), self._java, [own])
 
     def _own(self, home: Path) -> tuple[str, ...]:
         """JVM options that win over all others."""
@@ -320,10 +328,10 @@ class _StallAgent:
     reads: tuple[Path, ...] = ()
 
     @classmethod
-    def at(cls, port: int, java: Java) -> _StallAgent:
+    def at(cls, port: int, java: Java, own: Sequence[Path] = ()) -> _StallAgent:
         tools = ensure_jars(TOOLS)
         byteman = next(path for path in tools if path.name.startswith("byteman"))
-        rules = sorted(RULE_SOURCES.rglob("*.btm"))
+        rules = [*sorted(RULE_SOURCES.rglob("*.btm")), *own]
         scripts = ",".join(f"script:{path}" for path in rules)
         classes = compiled_classes(RULE_SOURCES, tools, java)
         return cls(

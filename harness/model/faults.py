@@ -1,5 +1,6 @@
 """What faults are asked to be; ``harness/faults`` makes them happen."""
 
+import hashlib
 import math
 import re
 from collections.abc import Mapping
@@ -666,6 +667,32 @@ class SlowFlush(Fault):
     stays_s = 10.0
     flush_ms: float = 5.0
     node: str = "broker-a"
+
+
+@dataclass(frozen=True, kw_only=True)
+class JavaRule(Fault):
+    """A method of a broker does what an incident's own file says, by a Byteman rule, from when it is injected until it is healed.
+
+    ``places`` are methods, ``PACKAGE.CLASS.METHOD``; one that a release does not have is left out there. ``at`` is a point in them,
+    as Byteman's language names them; ``when`` a condition and ``does`` statements in Java, where ``$0`` is the object and ``$1``
+    the first parameter. ``does`` may throw what the method may throw, return, or call ``delay(MILLISECONDS)``.
+    """
+
+    proofs = (Proof.HELD,)
+    shown_by = "the rule in the broker has counted how often it took effect"
+    needs_rules = True
+    stays_s = 10.0
+    places: tuple[str, ...]
+    does: str
+    when: str = "true"
+    at: str = "ENTRY"
+    node: str = "broker-a"
+
+    @property
+    def word(self) -> str:
+        """What it is called in the broker."""
+        said = "\n".join((*self.places, self.at, self.when, self.does))
+        return f"r{hashlib.sha256(said.encode()).hexdigest()[:12]}"
 
 
 @dataclass(frozen=True, kw_only=True)

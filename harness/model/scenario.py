@@ -180,7 +180,9 @@ class Scenario(Incident):
         first = self.claims[0].parts[0].of
         where = {name: allowed[0] for name, allowed in first.where.items()}
         caption = f"Medians of {where[READING]}" if READING in where else ""
-        return Shown(measure=first.measure, caption=caption, rows={arm.name: arm.name for arm in self.arms}, where=where)
+        return Shown(
+            measure=first.measure, caption=caption, rows={arm.name: arm.name for arm in self.arms}, where=where
+        )
 
     @property
     def is_replayed(self) -> bool:

@@ -14,7 +14,7 @@ from harness.errors import UsageError, shown
 from harness.model.cells import Parameters
 from harness.model.cluster import Topology
 from harness.model.fault_parameters import Parameter, choice, parameter, quantity, read_quantity, whole
-from harness.model.faults import FAULTS, Fault, NoFault
+from harness.model.faults import FAULTS, Fault, JavaRule, NoFault
 from harness.model.steps import Step
 
 FOR, BY, CONSUMER = "for", "by", "consumer"
@@ -230,7 +230,8 @@ def _parameters(fault: type[Fault]) -> tuple[Parameter, ...]:
 LIBRARY: Mapping[str, LibraryFault] = {
     name: LibraryFault(name=name, fault=fault, parameters=_parameters(fault))
     for fault in FAULTS
-    if fault is not NoFault
+    if fault not in (NoFault, JavaRule)
     for name in [fault.kind.replace("owners", "consumer")]
 }
-"""Every fault there is, by the name that a user gives it: to whoever loads a cluster owners are its consumers."""
+"""Every fault there is but what needs an incident's file, by the name that a user gives it: to whoever loads a cluster owners are
+its consumers."""

@@ -11,6 +11,7 @@ from typing import Literal
 from harness.faults.injections import USUAL_INJECTION, injection_of
 from harness.model.cells import Parameters
 from harness.model.cluster import BrokerSettings, Topology
+from harness.model.faults import JavaRule
 from harness.model.scenario import Arm, Scenario
 from harness.plan.cost import Cost, Costs, cell_name
 from harness.plan.request import Request
@@ -83,6 +84,12 @@ class PlannedDeployment:
         """Whether its brokers need the rules of the append stall."""
         arms = [trial.arm for trial in self.trials]
         return any(fault.needs_rules for arm in arms for fault in arm.faults)
+
+    @cached_property
+    def own_rules(self) -> tuple[JavaRule, ...]:
+        """Rules of the incident's own file that its brokers need beside the lab's."""
+        faults = [fault for trial in self.trials for fault in trial.arm.faults]
+        return tuple(dict.fromkeys(fault for fault in faults if isinstance(fault, JavaRule)))
 
     @cached_property
     def needs(self) -> Needs:

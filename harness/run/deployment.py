@@ -51,6 +51,7 @@ def boot(context: RunContext, probe: NoiseProbe, planned: PlannedDeployment) -> 
                 settings=planned.settings,
                 user=context.user,
                 can_stall=planned.can_stall,
+                own_rules=planned.own_rules,
             )
             cluster = context.start_cluster(spec, directory.path, context.until_s)
             boot_s = time.monotonic() - started

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 from harness.backends.cluster import (
@@ -269,9 +270,15 @@ class Steps:
     def _matches(pattern: str, text: str) -> bool:
         return bool(pattern) and re.search(pattern, text) is not None
 
+    def _history_of(self, client: JavaClient) -> Path:
+        """Its own, which is opened, since nothing of it is of the load."""
+        path = self._trial.directory.client_folder(client.name) / "step.jsonl"
+        client.open_history(path)
+        return path
+
     def _sent(self, step: StartClient, client: JavaClient) -> ClientError | None:
-        """Why its message was refused; its history is its own, since it is no send of the load."""
-        path = self._trial.directory.client_folder(client.name) / "sent.jsonl"
+        """Why its message was refused."""
+        path = self._history_of(client)
         sends = SendSettings(
             topic=step.topic or self._trial.record.topic, run=self._trial.record.trial, mode="sync", keys=0,
             body_bytes=(step.body_bytes,),
@@ -281,7 +288,6 @@ class Steps:
         )
         settings: dict[str, Any] = dict(step.settings)
         try:
-            client.open_history(path)
             client.start_producer(client.name, step.group, namesrv_addresses(self._trial.cluster), **settings)
             client.start_schedule(spec)
             wait_until(
@@ -296,6 +302,7 @@ class Steps:
 
     def _consumed(self, step: StartClient, client: JavaClient) -> ClientError | None:
         """Why it did not start."""
+        self._history_of(client)
         spec = ConsumerSpec(
             instance=client.name, group=step.group, topic=step.topic or self._trial.record.topic, ordered=False,
             tags=step.tags, settings=dict(step.settings),
