@@ -13,6 +13,7 @@ from harness.backends.cluster import Node
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.faults import (
+    java_rule,
     owners,
     pause_proof,
     read_only,
@@ -27,6 +28,7 @@ from harness.model.faults import (
     DispatchThrows,
     Fault,
     ForgottenTopic,
+    JavaRule,
     KillOwners,
     KillStoppingOwners,
     MoreQueues,
@@ -268,6 +270,14 @@ def test_sends_that_no_rule_held_up_were_not_slow(monkeypatch: pytest.MonkeyPatc
         answers = iter(held)
         monkeypatch.setattr(slow_sends, "asked_rule", lambda broker, line, count, answers=answers: [next(answers)])
         assert ended(made(SlowBroker(slow_ms=5.0))).exercised is took_effect
+
+
+def test_an_own_rule_that_took_no_effect_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = JavaRule(places=("a.B.c",), does="return")
+    for counts, took_effect in (([7, 7], False), ([7, 9], True)):
+        answers = iter(counts)
+        monkeypatch.setattr(java_rule, "asked_rule", lambda broker, line, count, answers=answers: [next(answers)])
+        assert ended(made(rule)).exercised is took_effect
 
 
 @pytest.mark.parametrize("fault", [AppendThrows(), DeliveryThrows(), DispatchThrows()], ids=lambda fault: fault.kind)

@@ -38,6 +38,7 @@ WITHOUT_EFFECT: Mapping[str, str] = {
     "PauseNode": "unit/test_node_pause.py::test_a_pause_of_another_process_did_not_take_effect",
     "StoppedSlave": "unit/test_stopped_slave.py::test_a_slave_that_did_not_stand_still_shows_it",
     "FlappingNode": "unit/test_node_pause.py::test_a_pause_of_another_process_did_not_take_effect",
+    "JavaRule": f"{HERE}::test_an_own_rule_that_took_no_effect_says_so",
     "SlowBroker": f"{HERE}::test_sends_that_no_rule_held_up_were_not_slow",
     "SlowFlush": "unit/test_slow_flush.py::test_a_broker_that_flushed_nothing_was_not_slowed",
     "ReadOnlyBroker": f"{HERE}::test_a_broker_that_is_listed_as_writable_is_not_read_only",

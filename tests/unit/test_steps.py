@@ -17,7 +17,7 @@ import pytest
 from harness.backends.cluster import Node
 from harness.errors import ClientError, NodeStartError
 from harness.model.cluster import Topology
-from harness.model.faults import AppendStall, NoFault, PauseNode
+from harness.model.faults import AppendStall, JavaRule, NoFault, PauseNode
 from harness.model.loads import OpenLoopSends
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.steps import Do, GroupLeaves, Heal, Read, SetLive, StartNode, Stay, Step, StopNode, Until
@@ -261,7 +261,7 @@ def test_an_example_is_short_and_has_no_mistake(file: Path) -> None:
     assert len(file.read_text(encoding="utf-8").splitlines()) <= LINES_MAX
     scenario = read_incident(file)
     assert not [*mistakes(scenario)]
-    assert any(arm.steps for arm in scenario.arms)
+    assert any(arm.steps or isinstance(arm.fault, JavaRule) for arm in scenario.arms)
 
 
 def test_the_examples_take_every_step_that_the_document_names() -> None:
