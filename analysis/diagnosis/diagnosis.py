@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from analysis.diagnosis.found import Found, Logs, gather
+from analysis.diagnosis.found import Found, Logs, Writer, gather, writer_of
 from analysis.diagnosis.reading import WARNED_MAX, ReadFile, ToRead, Warned, log_files, read_files
 from analysis.diagnosis.rules import RULES
 from analysis.diagnosis.rules.events_alone import shown_alone
@@ -168,9 +168,14 @@ def _found(logs: Logs, incidents: Sequence[Incident]) -> Iterator[Found]:
 
 
 def _releases(files: Sequence[ReadFile], known: Sequence[str]) -> tuple[str, ...]:
-    """Those of the ledger's releases that write as these logs do: all of 4.x, or of 5.x."""
-    families = {family for one in files for family in one.families}
-    return tuple(release for release in known if f"{release[0]}.x" in families)
+    """Those of the ledger's releases that write as the logs of one of these nodes do, or as a part of them after an upgrade."""
+    by_node: dict[str, list[ReadFile]] = {}
+    for one in files:
+        by_node.setdefault(one.node, []).append(one)
+    spans = {span for one in files for span in one.written_by}
+    writers = [one for one in map(writer_of, by_node.values()) if one.is_told]
+    writers += [Writer(since=since, until=until) for since, until in spans if any(one.is_none for one in writers)]
+    return tuple(release for release in known if any(one.may_be(release) for one in writers))
 
 
 def _diagnosed(found: Found, incident: Incident, ledger: Sequence[Finding], releases: Sequence[str]) -> Diagnosed:

@@ -172,8 +172,8 @@ class Collected:
     file: str
     events: list[Event] = field(default_factory=list)
     left_out: int = 0
-    families: set[str] = field(default_factory=set)
-    """4.x or 5.x, where words are those of one alone."""
+    written_by: set[tuple[str, str]] = field(default_factory=set)
+    """The first and the last release that has words which were found, where not all have them."""
     _open: dict[tuple[object, ...], _Open] = field(default_factory=dict)
     _known: dict[bytes, _Said] = field(default_factory=dict)
     _last: Event | None = None
@@ -202,8 +202,8 @@ class Collected:
                 return
         wording = WORDINGS[wording_at]
         if said is None:
-            if wording.releases and not wording.shared:
-                self.families.add(wording.releases)
+            if wording.since or wording.until:
+                self.written_by.add((wording.since, wording.until))
             said = _said(wording_at, line.decode("utf-8", "replace").rstrip())
             if len(self._known) >= MESSAGES_MAX:
                 self._known.clear()

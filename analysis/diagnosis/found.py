@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.reading import ReadFile
+from analysis.verdicts.order import is_between, natural_key
 from harness.model.log_events import Logged, LogPattern
 from harness.printable import counted
 
@@ -58,6 +59,47 @@ class Found:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Writer:
+    """The releases that have all words of some files: the oldest and the newest of them; empty where the words leave that open.
+
+    Files of several releases, as after an upgrade, may leave none.
+    """
+
+    since: str = ""
+    until: str = ""
+
+    @property
+    def is_told(self) -> bool:
+        """Whether any words tell of the release."""
+        return bool(self.since or self.until)
+
+    def is_from(self, release: str) -> bool:
+        """Whether it is that release or a newer one."""
+        return bool(self.since) and natural_key(self.since) >= natural_key(release) and not self.is_none
+
+    def is_before(self, release: str) -> bool:
+        """Whether it is older than that release."""
+        return bool(self.until) and natural_key(self.until) < natural_key(release) and not self.is_none
+
+    def may_be(self, release: str) -> bool:
+        """Whether that release may have written the files."""
+        return is_between(release, self.since, self.until)
+
+    @property
+    def is_none(self) -> bool:
+        """Whether no release writes all of it."""
+        return bool(self.since and self.until) and natural_key(self.since) > natural_key(self.until)
+
+
+def writer_of(files: Iterable[ReadFile]) -> Writer:
+    """Which releases write all that these files have."""
+    spans = [span for one in files for span in one.written_by]
+    since = [first for first, _ in spans if first]
+    until = [last for _, last in spans if last]
+    return Writer(since=max(since, key=natural_key, default=""), until=min(until, key=natural_key, default=""))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Logs:
     """All files, and their events by kind in the order of time."""
 
@@ -84,13 +126,9 @@ class Logs:
         """Whether a node is known to be this broker."""
         return name in self.names.values()
 
-    def is_4x(self, node: str) -> bool:
-        """Whether a node's files have words that 4.x alone writes."""
-        return any(one.node == node and "4.x" in one.families for one in self.files)
-
-    def is_5x(self, node: str) -> bool:
-        """Whether they have those of 5.x, and none of 4.x."""
-        return not self.is_4x(node) and any(one.node == node and "5.x" in one.families for one in self.files)
+    def writer(self, node: str) -> Writer:
+        """Which releases write all that the node's files have."""
+        return writer_of(one for one in self.files if one.node == node)
 
     def setting(self, node: str, key: str) -> str:
         """What a broker printed of a setting when it started; empty where it did not."""

@@ -130,7 +130,7 @@ class ReadFile:
     left_out: int = 0
     shapes: dict[str, Shape] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
-    families: frozenset[str] = frozenset()
+    written_by: frozenset[tuple[str, str]] = frozenset()
     events: list[Event] = field(default_factory=list)
     warned: dict[str, Warned] = field(default_factory=dict)
     warned_in_part: bool = False
@@ -353,7 +353,7 @@ class _Scan:
         result, clock = self.result, self.clock
         self.collected.end()
         result.events, result.left_out = self.collected.events, self.collected.left_out
-        result.families = frozenset(self.collected.families)
+        result.written_by = frozenset(self.collected.written_by)
         result.from_s, result.to_s, result.undated = clock.first_s, clock.last_s, clock.undated
         result.zone = _zone_of_file(self.offsets, self.stamps)
 

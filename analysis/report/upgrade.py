@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from analysis.report.changes import changes, has_moved, of_release
 from analysis.report.upgrade_settings import SettingsChanged
 from analysis.verdicts.claims import sentence_with
-from analysis.verdicts.order import natural_key
+from analysis.verdicts.order import is_between, natural_key
 from harness.model.findings import Finding, PartResult
 from harness.model.log_events import WORDINGS, Wording
 from harness.model.measures import MEASURES, Better
@@ -296,5 +296,4 @@ def words_changed(before: str, after: str) -> Iterator[WordsChanged]:
 
 
 def _is_of(wording: Wording, release: str) -> bool:
-    family = f"{release.partition('.')[0]}.x"
-    return wording.releases in ("", family) and release not in wording.lacking
+    return is_between(release, wording.since, wording.until) and release not in wording.lacking

@@ -17,6 +17,12 @@ def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
     )
 
 
+def is_between(release: str, since: str, until: str) -> bool:
+    """Whether a release is neither older than ``since`` nor newer than ``until``; an empty one bounds nothing."""
+    key = natural_key(release)
+    return not (since and key < natural_key(since)) and not (until and key > natural_key(until))
+
+
 def arm_role(arm: str) -> ArmRole | None:
     """The role that an arm's name starts with, or None for a name that follows no convention."""
     try:

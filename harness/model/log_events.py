@@ -1,7 +1,8 @@
 """What the releases' logs say of incidents: kinds of events, the words of each, and the class that writes them.
 
-An event is one line, or a line of the stack trace below it. Where ``releases`` is empty, 4.x and 5.x have the same words; a
-test looks all of them up in the jars of each release.
+An event is one line, or a line of the stack trace below it. Which releases have its words was read from the classes of those
+between 4.4.0 and 5.5.0 that are whole on Maven Central (``python -m tools.words``); a test looks all of them up in the jars of each
+release that is recorded.
 """
 
 from __future__ import annotations
@@ -185,28 +186,26 @@ class Wording:
     characters takes in it, what follows does not.
 
     ``written`` is what the class ``by`` has of them, where it puts the line together of more than one text. Of several classes each
-    release has one. ``shared`` are words that other releases than those of ``releases`` write as well, so that they tell nothing of
-    the release; ``between`` are those of releases between the ones that are measured, which do not have them, or not all.
+    release has one. ``since`` and ``until`` are the first and the last release that has the words, of those whose classes were
+    looked at; empty where the oldest and the newest of them have. ``lacking`` are those between that have not.
     """
 
     event: Logged
     words: str
     by: str
-    releases: str = ""
+    since: str = ""
+    until: str = ""
     fields: str = ""
     written: str = ""
-    shared: bool = False
-    between: bool = False
     lacking: tuple[str, ...] = ()
-    """Measured releases of ``releases`` whose classes have no such words."""
 
 
 def _4x(event: Logged, words: str, by: str, fields: str = "") -> Wording:
-    return Wording(event=event, words=words, by=by, releases="4.x", fields=fields)
+    return Wording(event=event, words=words, by=by, until="4.9.7", fields=fields)
 
 
 def _5x(event: Logged, words: str, by: str, fields: str = "") -> Wording:
-    return Wording(event=event, words=words, by=by, releases="5.x", fields=fields)
+    return Wording(event=event, words=words, by=by, since="5.0.0", fields=fields)
 
 
 def _all(event: Logged, words: str, by: str, fields: str = "") -> Wording:
@@ -232,8 +231,8 @@ WORDINGS: tuple[Wording, ...] = (
     ),
     # A synchronous master's, after syncFlushTimeout.
     Wording(
-        event=Logged.SLAVE_LATE, words="do sync transfer other node, wait return, but failed, topic: ", releases="4.x",
-        lacking=("4.9.7",), between=True, by=f"{_ROCKETMQ}.store.CommitLog", fields=r"topic: (?P<topic>\S+)",
+        event=Logged.SLAVE_LATE, words="do sync transfer other node, wait return, but failed, topic: ", until="4.8.0",
+        by=f"{_ROCKETMQ}.store.CommitLog", fields=r"topic: (?P<topic>\S+)",
     ),
     # A line of a stack trace: by its method's name, which is putMessage in 4.6.0 and asyncPutMessage since.
     Wording(
@@ -244,16 +243,16 @@ WORDINGS: tuple[Wording, ...] = (
         event=Logged.APPEND_THREW, words=f"at {_ROCKETMQ}.store.CommitLog.asyncPutMessage(", by=f"{_ROCKETMQ}.store.CommitLog",
         written="utMessage",
     ),
-    # 4.6.0 drops the message, whose topic it tells; 4.9.7 tells the offset from which it tries again. So do 5.0.0 to 5.1.2, which
+    # 4.6.0 drops the message, whose topic it tells; 4.9.7 tells the offset from which it tries again. So do 5.0.0 and 5.1.0, which
     # have gone on with the next message by then.
     Wording(
-        event=Logged.DELIVERY_THREW, words="ScheduleMessageService, messageTimeup execute error, ", releases="4.x", shared=True,
-        by=f"{_ROCKETMQ}.store.schedule.{_DELIVERY}",
+        event=Logged.DELIVERY_THREW, words="ScheduleMessageService, messageTimeup execute error, ", until="5.1.0",
+        by=f"{_ROCKETMQ}.store.schedule.{_DELIVERY}, {_ROCKETMQ}.broker.schedule.{_DELIVERY}",
         fields=r"error, (?P<lost>drop it)?(?:.*?REAL_TOPIC=(?P<topic>[^,}\s]+))?(?:.*?offset = (?P<offset>\d+))?",
     ),
-    _5x(
-        Logged.DELIVERY_THREW, "ScheduleMessageService, messageTimeUp execute error, ", f"{_ROCKETMQ}.broker.schedule.{_DELIVERY}",
-        r"(?P<lost>messageTimeUp) execute error, offset = (?P<offset>\d+)",
+    Wording(
+        event=Logged.DELIVERY_THREW, words="ScheduleMessageService, messageTimeUp execute error, ", since="5.1.1",
+        by=f"{_ROCKETMQ}.broker.schedule.{_DELIVERY}", fields=r"(?P<lost>messageTimeUp) execute error, offset = (?P<offset>\d+)",
     ),
     _all(
         Logged.DISK_FULL, ", so mark disk full", _CLEAN,
@@ -337,11 +336,12 @@ WORDINGS: tuple[Wording, ...] = (
     # Contains the words of a registration that failed, and so comes before it.
     _all(Logged.SHUT_DOWN, "unregisterBroker Exception, ", _OUTER),
     _all(Logged.SHUT_DOWN, "unregisterBroker OK, ", _OUTER),
-    _4x(Logged.REGISTERED, "]to name server ", _OUTER, r"name server (?P<address>\S+) OK"),
-    # 4.4.0 and older.
     Wording(
-        event=Logged.REGISTERED, words="register broker to name server ", by=_OUTER, releases="4.x", between=True,
-        lacking=("4.6.0", "4.9.7"),
+        event=Logged.REGISTERED, words="]to name server ", by=_OUTER, since="4.5.2", until="4.9.7",
+        fields=r"name server (?P<address>\S+) OK",
+    ),
+    Wording(
+        event=Logged.REGISTERED, words="register broker to name server ", by=_OUTER, until="4.4.0",
         fields=r"name server (?P<address>\S+) OK",
     ),
     _5x(
@@ -391,14 +391,13 @@ WORDINGS: tuple[Wording, ...] = (
         written="> timeout, ", fields=r"channel </?(?P<address>[^\s>]+)> timeout, 0",
     ),
     Wording(
-        event=Logged.NO_TIME_LEFT, words="RemotingTimeoutException: invokeSync call the addr[", releases="5.x", shared=True,
+        event=Logged.NO_TIME_LEFT, words="RemotingTimeoutException: invokeSync call the addr[", since="4.9.4",
         by=f"{_ROCKETMQ}.remoting.netty.NettyRemotingClient", written="invokeSync call the addr[",
         fields=r"addr\[/?(?P<address>\d[^\]\s]*)\] timeout",
     ),
     # Above those of 4.9.4 and 4.9.7 as well. 4.3.0 to 4.9.2, without the address.
     Wording(
-        event=Logged.NO_TIME_LEFT, words="RemotingTimeoutException: invokeSync call timeout", releases="4.x", between=True,
-        lacking=("4.9.7",),
+        event=Logged.NO_TIME_LEFT, words="RemotingTimeoutException: invokeSync call timeout", until="4.8.0",
         by=f"{_ROCKETMQ}.remoting.netty.NettyRemotingClient", written="invokeSync call timeout",
         fields=r"invokeSync call (?P<unnamed>timeout)",
     ),
@@ -427,14 +426,14 @@ WORDINGS: tuple[Wording, ...] = (
         Logged.RESET_ASKED, "[reset-offset] reset offset started by ", f"{_ROCKETMQ}.broker.processor.AdminBrokerProcessor",
         r"topic=(?P<topic>[^,]+), group=(?P<group>[^,\s]+)",
     ),
-    _5x(
-        Logged.RESET_ASKED, "Reset offset, topic=", f"{_ROCKETMQ}.broker.processor.AdminBrokerProcessor",
-        r"topic=(?P<topic>[^,]+), group=(?P<group>[^,\s]+)",
+    Wording(
+        event=Logged.RESET_ASKED, words="Reset offset, topic=", by=f"{_ROCKETMQ}.broker.processor.AdminBrokerProcessor",
+        since="5.1.0", fields=r"topic=(?P<topic>[^,]+), group=(?P<group>[^,\s]+)",
     ),
     # Stands before the line of a pull that was answered with another offset (PULL_OFFSET_MOVED), which is no end of a queue then.
-    _5x(
-        Logged.PULL_RESET, "The queue under pulling was previously reset to start from ",
-        f"{_ROCKETMQ}.broker.processor.PullMessageProcessor", r"start from (?P<new>\d{1,19})",
+    Wording(
+        event=Logged.PULL_RESET, words="The queue under pulling was previously reset to start from ", since="5.1.0",
+        by=f"{_ROCKETMQ}.broker.processor.PullMessageProcessor", fields=r"start from (?P<new>\d{1,19})",
     ),
     # A slave of 5.x deletes what its master does not have (SlaveSynchronize), in a timer's thread.
     _all(
@@ -443,7 +442,7 @@ WORDINGS: tuple[Wording, ...] = (
     ),
     # 4.9.7 has the words, and deletes every other queue so.
     Wording(
-        event=Logged.OP_QUEUE_DELETED, words=f"cleanUnusedTopic: {OP_TOPIC},topic destroyed", releases="4.x",
+        event=Logged.OP_QUEUE_DELETED, words=f"cleanUnusedTopic: {OP_TOPIC},topic destroyed", until="5.0.0",
         by=f"{_ROCKETMQ}.store.DefaultMessageStore", written="cleanUnusedTopic: {},topic destroyed",
     ),
     _all(
@@ -470,7 +469,7 @@ WORDINGS: tuple[Wording, ...] = (
     _all(Logged.ACL_READ, "Broker plain acl conf data is", "PlainPermissionManager"),
     # 5.3.3 and newer say nothing of it.
     Wording(
-        event=Logged.CONNECTED, words="createChannel: connect remote host[", releases="4.x", shared=True,
+        event=Logged.CONNECTED, words="createChannel: connect remote host[", until="5.2.0",
         by=f"{_ROCKETMQ}.remoting.netty.NettyRemotingClient", fields=rf"host\[/?{_NAMED}\] success",
     ),
     # What Go's net package says, whatever it was to connect to.
@@ -594,10 +593,14 @@ WORDINGS: tuple[Wording, ...] = (
         rf"CL: +(?P<ratio>-?\d\.\d{{1,4}})(?:.*?BROKER: {_ADDRESS})?",
     ),
     # Of 4.9.7; 4.6.0 and 5.x have other words.
-    _4x(Logged.STORE_REFUSES, "the message store is not writable", f"{_ROCKETMQ}.store.DefaultMessageStore"),
-    _all(
-        Logged.STORE_REFUSES, "message store is not writeable, so putMessage is forbidden",
-        f"{_ROCKETMQ}.store.DefaultMessageStore, {_ROCKETMQ}.broker.util.HookUtils",
+    Wording(
+        event=Logged.STORE_REFUSES, words="the message store is not writable", by=f"{_ROCKETMQ}.store.DefaultMessageStore",
+        since="4.8.0", until="4.9.7",
+    ),
+    Wording(
+        event=Logged.STORE_REFUSES, words="message store is not writeable, so putMessage is forbidden",
+        lacking=("4.8.0", "4.9.4", "4.9.7"),
+        by=f"{_ROCKETMQ}.store.DefaultMessageStore, {_ROCKETMQ}.broker.util.HookUtils",
     ),
     _all(Logged.NO_FILE, "create mapped file failed", f"{_ROCKETMQ}.broker.processor.SendMessageProcessor", _REFUSED),
     _all(Logged.MAP_FAILED, "java.io.IOException: Map failed", "sun.nio.ch.FileChannelImpl"),
@@ -646,7 +649,7 @@ WORDINGS: tuple[Wording, ...] = (
         Wording(
             event=Logged.TIMER_THREW, words=f"Error occurred in Timer{thread}",
             by=f"{_ROCKETMQ}.store.timer.TimerMessageStore$Timer{thread}",
-            releases="5.x", written="Error occurred in ",
+            since="5.0.0", written="Error occurred in ",
         )
         for thread in ("EnqueueGetService", "DequeueGetService")
     ),

@@ -8,16 +8,19 @@ from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span
 from harness.model.log_events import Logged, LogPattern
 
 GAP_S = 60.0
+GOES_ON_SINCE = "5.0.0"
 TRIES_AGAIN = "this release tries the same message again 100 ms later"
-UNKNOWN_RELEASE = "no line here says which release this is: 4.9.x tries the same message again, 5.x loses it"
+UNKNOWN_RELEASE = (
+    "the lines here do not say which release this is: 4.9.7 tries the same message again, 5.3.3 and 5.5.0 lose it"
+)
 
 
 def failed(logs: Logs) -> Iterator[Found]:
     """Deliveries that threw: a message each is lost where the release goes on with the next one."""
     for group in together(logs.of(Logged.DELIVERY_THREW), GAP_S):
-        # 5.0.0 to 5.1.2 write what 4.9.7 does, and go on with the next message all the same.
-        lost = sum(one.count for one in group if one.get("lost") or logs.is_5x(one.node))
-        is_known = lost or any(logs.is_4x(one.node) for one in group)
+        # 5.0.0 and 5.1.0 write what 4.9.7 does, and go on with the next message all the same.
+        lost = sum(one.count for one in group if one.get("lost") or logs.writer(one.node).is_from(GOES_ON_SINCE))
+        is_known = lost or any(logs.writer(one.node).is_before(GOES_ON_SINCE) for one in group)
         all_of_them = sum(one.count for one in group)
         from_s, to_s = span(group)
         yield Found(
