@@ -13,6 +13,7 @@ from pathlib import Path
 from harness.audit.finding import AuditFinding, Severity
 from harness.audit.findings import Growth, crossing, topics_by_type, topics_left
 from harness.audit.reading import BrokerReading, Reading
+from harness.bounded import read_whole, require_few_values, why
 from harness.errors import UsageError
 from harness.printable import printable
 from harness.rundir.decode import decode
@@ -60,7 +61,8 @@ def read_earlier(path: Path | None) -> tuple[Growth | None, list[tuple[str, int,
         return None, []
     try:
         # Of a watch the first line is the earliest.
-        text = path.read_text("utf-8")
+        text = read_whole(path).decode()
+        require_few_values(text)
         document, _ = json.JSONDecoder().raw_decode(text)
         earlier = decode(_Earlier, document)
         if not math.isfinite(earlier.at_s):
@@ -68,7 +70,7 @@ def read_earlier(path: Path | None) -> tuple[Growth | None, list[tuple[str, int,
     except RecursionError as error:
         raise UsageError(f"--since: {path} is no earlier --json output: it is nested too deeply") from error
     except (OSError, ValueError) as error:
-        raise UsageError(f"--since: {path} is no earlier --json output: {printable(str(error))}") from error
+        raise UsageError(f"--since: {path} is no earlier --json output: {printable(why(error))}") from error
     sizes = {one.where: one.frame_bytes for one in earlier.brokers}
     return Growth(at_s=earlier.at_s, frame_bytes=sizes), [(one.name, one.id, one.address) for one in earlier.brokers]
 

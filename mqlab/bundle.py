@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import NoReturn
 
+from harness.bounded import parsed, read_whole
 from harness.errors import ConfigurationError, shown
 from harness.rundir.files import write_error
 from harness.rundir.manifest import Manifest, read_manifest
@@ -20,6 +21,7 @@ ABOUT, RUN = "bundle.json", "run"
 FILES_MAX = 20_000
 BYTES_MAX = 2 * 2**30
 """Of all files together, unpacked."""
+ABOUT_BYTES_MAX = 2**20
 DEPTH_MAX, NAME_BYTES_MAX = 16, 255
 
 
@@ -96,11 +98,11 @@ def open_bundle(file: Path, folder: Path) -> Path:
         for member, pieces in tar_members(file, Bounds(bytes_max=BYTES_MAX, members_max=FILES_MAX + 1)):
             if not member.isdir():
                 _write(_place_of(file, member, folder), pieces)
-        about = json.loads((folder / ABOUT).read_bytes())
+        about = parsed(read_whole(folder / ABOUT, ABOUT_BYTES_MAX).decode())
         version = about["bundle"]
     except PackedError as error:
         _refuse(file, str(error), error)
-    except (OSError, EOFError, zlib.error, tarfile.TarError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, EOFError, zlib.error, tarfile.TarError, ValueError, KeyError, TypeError) as error:
         _refuse(file, f"it is damaged, or no bundle ({' '.join(str(error).split()) or type(error).__name__})", error)
     if version != VERSION:
         _refuse(file, f"it is of version {shown(str(version))}, and this lab reads {VERSION}")

@@ -17,6 +17,7 @@ from types import ModuleType
 from rich.console import Console
 
 import scenarios
+from harness.bounded import read_whole
 from harness.errors import EXIT_OK, ConfigurationError, LabError, UsageError, nearest
 from harness.model.incident import Incident
 from harness.model.scenario import Scenario
@@ -27,6 +28,8 @@ from mqlab.mistakes import mistakes
 from mqlab.options import Adder, write_new
 
 SUFFIX = ".py"
+FILE_BYTES_MAX = 2**20
+"""An incident is some hundred lines."""
 FILE_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\.py")
 TEMPLATE = Path(__file__).with_name("my_incident.py")
 KEPT = "incidents"
@@ -155,7 +158,7 @@ class _File:
     def __init__(self, path: Path, content: bytes | None) -> None:
         self._path = path
         try:
-            self._source = path.read_bytes() if content is None else content
+            self._source = read_whole(path, FILE_BYTES_MAX) if content is None else content
             self._tree = ast.parse(self._source, str(path))
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}") from error

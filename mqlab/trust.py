@@ -24,15 +24,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import scenarios
+from harness.bounded import read_whole
 from harness.errors import ConfigurationError
 from harness.model.scenario import Scenario
 from harness.paths import state_home
 from harness.releases.border import masked_words
 from harness.rundir.own_files import own_file
-from mqlab.own_incident import FILE_NAME, KEPT, SUFFIX, is_of_the_lab, name_of, read_incident
-
-FILE_BYTES_MAX = 2**20
-"""An incident is some hundred lines."""
+from mqlab.own_incident import FILE_BYTES_MAX, FILE_NAME, KEPT, SUFFIX, is_of_the_lab, name_of, read_incident
 
 NAMED_BY_THE_USER = "code-named-by-the-user.txt"
 """In the state folder, as ``sha256sum`` writes it: SHA-256 and name, one a line."""
@@ -76,13 +74,9 @@ def _file_of_run(run: Path, incident: str) -> BroughtCode | None:
     if is_of_the_lab(incident) or not FILE_NAME.fullmatch(file) or (path := own_file(run, KEPT, file)) is None:
         return None
     try:
-        with path.open("rb") as handle:
-            content = handle.read(FILE_BYTES_MAX + 1)
+        return BroughtCode(name=path.name, content=read_whole(path, FILE_BYTES_MAX, follow=False))
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
-    if len(content) > FILE_BYTES_MAX:
-        raise ConfigurationError(f"{path} is longer than an incident's file may be ({FILE_BYTES_MAX:,} bytes)")
-    return BroughtCode(name=path.name, content=content)
 
 
 def own_names(command: argparse.Namespace) -> dict[str, str]:
@@ -109,7 +103,7 @@ def remember_named(command: argparse.Namespace) -> None:
     """Note what the user has named on this command line. Where that cannot be noted, ``--trust`` is asked for later."""
     with contextlib.suppress(OSError):
         files = [
-            BroughtCode(name=Path(word).name, content=Path(word).read_bytes())
+            BroughtCode(name=Path(word).name, content=read_whole(Path(word), FILE_BYTES_MAX))
             for word in command.incidents
             if word.endswith(SUFFIX)
         ]

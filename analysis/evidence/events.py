@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from analysis.evidence.arrow import arrow_columns
 from analysis.evidence.tables import CORRUPT_COLUMN, DAMAGED, EVENTS, WHOLE_BELOW
+from harness.bounded import read_whole
 from harness.rundir import events
 from harness.rundir.reading import RunDirectory
 from harness.rundir.records import Kind
@@ -93,7 +94,7 @@ def read_events(run: RunDirectory) -> list[TrialEvents]:
     for path in run.event_files():
         whole: list[Event] = []
         damaged: list[str] = []
-        for line in filter(bytes.strip, path.read_bytes().split(b"\n")):
+        for line in filter(bytes.strip, read_whole(path).split(b"\n")):
             event = _event_of(line)
             if event is None:
                 damaged.append(line.decode(errors="replace"))

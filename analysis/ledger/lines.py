@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from analysis.verdicts.numbers import printable
 from analysis.verdicts.order import natural_key
+from harness.bounded import parsed, read_whole, require_few_values, why
 from harness.errors import LedgerError
 from harness.model.findings import Finding
 from harness.rundir.decode import DecodeError, decode
@@ -67,19 +68,18 @@ def read_documents(path: Path) -> list[Any]:
     """A file's lines, each as JSON has it. Raises LedgerError, which names the line."""
     try:
         # A text of JSON may hold what Python's splitlines takes for a line's end, such as U+2028.
-        texts = path.read_text("utf-8").removesuffix("\n").split("\n") if path.stat().st_size else []
-    except (OSError, UnicodeDecodeError) as error:
+        content = read_whole(path).decode()
+        require_few_values(content)
+    except (OSError, ValueError) as error:
         raise LedgerError(
-            f"{path} cannot be read: {error}", advice="Restore it from git, it is a committed file."
+            f"{path} cannot be read: {why(error)}", advice="Restore it from git, it is a committed file."
         ) from error
     found = []
-    for number, text in enumerate(texts, start=1):
+    for number, text in enumerate(content.removesuffix("\n").split("\n") if content else (), start=1):
         try:
-            found.append(json.loads(text))
+            found.append(parsed(text))
         except ValueError as error:
             raise LedgerError(f"{path}:{number} is not as expected: {error}") from error
-        except RecursionError as error:
-            raise LedgerError(f"{path}:{number} is not as expected: it is nested too deeply") from error
     return found
 
 

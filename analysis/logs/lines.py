@@ -26,6 +26,7 @@ from pyspark.sql.types import LongType, StringType, StructType
 from analysis.evidence.tables import LOG_FILES, frame_of, table
 from analysis.hadoop import location
 from analysis.logs.files import LogFile
+from harness.bounded import lines_of, opened
 from harness.model.log_events import WORDINGS, Logged
 
 SAMPLES_MAX = 3
@@ -194,8 +195,8 @@ def _count(item: LogFile, pieces: Sequence[_Piece]) -> FileCount:
 def _line_of(path: Path, at: int) -> str:
     if path.suffix == ".gz":
         return f"(line {at})"
-    with path.open("rb") as file:
-        line = next(itertools.islice(file, at - 1, None), b"")
+    with opened(path) as file:
+        line = next(itertools.islice(lines_of(file), at - 1, None), b"")
     return line.decode("utf-8", "replace").rstrip("\n")[:300]
 
 

@@ -15,7 +15,7 @@ from harness.errors import LedgerError, RunDirectoryError
 from harness.model.cells import ParameterValue
 from harness.model.findings import Finding
 from harness.model.scenario import Shown
-from harness.rundir.decode import DOCUMENT_BYTES_MAX, DecodeError, read_document
+from harness.rundir.decode import DecodeError, read_document
 from harness.rundir.manifest import Manifest
 
 PAGE_DATA = Path("analysis") / "page.json"
@@ -184,14 +184,7 @@ def load_findings(run_dir: Path) -> RecordedRun:
     path = run_dir / FINDINGS
     if not path.exists() or not (run_dir / PAGE_DATA).exists():
         raise RunDirectoryError(f"{path} does not exist: analyse the run first (mqlab analyze {run_dir})")
-    if not path.is_file():
-        # A pipe is read for ever.
-        raise RunDirectoryError(f"{path} cannot be read: it is no file")
-    if path.stat().st_size > DOCUMENT_BYTES_MAX:
-        raise RunDirectoryError(f"{path} cannot be read: it has more than {DOCUMENT_BYTES_MAX:,} bytes")
     try:
         return read_lines(path)
     except LedgerError as error:
         raise RunDirectoryError(error.message) from error
-    except RecursionError as error:
-        raise RunDirectoryError(f"{path} cannot be read: it is nested too deeply") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,9 +9,11 @@ from pathlib import Path
 from analysis.evidence.trials import TrialFacts
 from analysis.report.document import Table
 from analysis.verdicts.numbers import number
+from harness.bounded import parsed, read_whole
 from harness.rundir.reading import RunDirectory
 
 COUNTS = "locust.json"
+COUNTS_BYTES_MAX = 2**24
 LINKS_MAX = 40
 """So many of the trials' files have a link; the others lie beside them."""
 
@@ -20,9 +21,9 @@ LINKS_MAX = 40
 def locust_counts(folder: Path) -> tuple[int | None, int | None]:
     """Requests and failures by Locust's own account in a trial's folder; None for both where it wrote none."""
     try:
-        tests = json.loads((folder / COUNTS).read_text("utf-8"))["tests"]
+        tests = parsed(read_whole(folder / COUNTS, COUNTS_BYTES_MAX).decode())["tests"]
         return sum(int(test["requests"]) for test in tests), sum(int(test["failures"]) for test in tests)
-    except (OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError):
+    except (OSError, ValueError, LookupError, TypeError, OverflowError):
         return None, None
 
 
@@ -30,9 +31,9 @@ def locust_errors(folder: Path) -> Mapping[str, int]:
     """How often each error came, by its name, by Locust's own account; empty where it wrote none."""
     found: Counter[str] = Counter()
     try:
-        for test in json.loads((folder / COUNTS).read_text("utf-8"))["tests"]:
+        for test in parsed(read_whole(folder / COUNTS, COUNTS_BYTES_MAX).decode())["tests"]:
             found.update({str(name): int(count) for name, count in test["errors"].items()})
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError):
         return {}
     return dict(found)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from analysis.report.html import asset, environment
 from analysis.report.sweep import Curve, SweepAnswer, SweepResult, answers
 from analysis.verdicts.numbers import number, quantity
 from analysis.verdicts.sweep import CHANGE
+from harness.bounded import parsed, read_whole
 from harness.model.sweep import Point, words_of
 from harness.rundir.files import replace_file, write_json
 
@@ -198,7 +198,7 @@ def write_sweep(run_dir: Path, result: SweepResult) -> Path:
     data = load_report_data(run_dir)
     own = table(result)
     others = [one for one in data.tables.get(result.sweep.incident, ()) if one.title != own.title]
-    document = json.loads((run_dir / PAGE_DATA).read_text("utf-8"))
+    document = parsed(read_whole(run_dir / PAGE_DATA).decode())
     document.setdefault("tables", {})[result.sweep.incident] = [dataclasses.asdict(one) for one in (own, *others)]
     write_json(run_dir / PAGE_DATA, document)
     write_json(run_dir / "sweep.json", {"schema": 1, **dataclasses.asdict(result)})

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import itertools
+import zlib
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from pyspark.sql import SparkSession
 
 from analysis.hadoop import bring
 from analysis.verdicts.evidence import without_evidence
+from harness.bounded import lines_of, opened
 from harness.model.findings import EvidenceLine, Finding
 
 EXCERPT_LENGTH_MAX = 2_000
@@ -45,14 +50,11 @@ def _filled(finding: Finding, texts: dict[str, dict[int, str]]) -> Finding:
 
 
 def _lines(path: Path, numbers: set[int]) -> dict[int, str]:
+    """Those of the file that can be read: what is no file has none, nor has what stands behind a line without an end."""
     found: dict[int, str] = {}
-    last = max(numbers)
-    if not path.is_file():
-        return found
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
+    with contextlib.suppress(OSError, EOFError, zlib.error), opened(path) as file:
+        stream = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if path.suffix == ".gz" else file
+        for number, line in enumerate(itertools.islice(lines_of(stream), max(numbers)), start=1):
             if number in numbers:
                 found[number] = line.decode("utf-8", "replace").rstrip("\r\n")[:EXCERPT_LENGTH_MAX]
-            if number >= last:
-                break
     return found

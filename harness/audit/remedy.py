@@ -13,6 +13,7 @@ from pathlib import Path
 
 from harness.audit.asking import DEFAULT_BOUNDS
 from harness.audit.reading import BrokerReading, Reading, TopicType
+from harness.bounded import parsed, read_whole, why
 from harness.errors import ClientError
 from harness.model.rocketmq import GET_MAX_OFFSET, GET_MIN_OFFSET, QUERY_CONSUMER_OFFSET, RETRY_PREFIX, SUCCESS
 from harness.protocol.access import OPEN, Access
@@ -179,7 +180,7 @@ def deleted_before(journal: Path) -> set[str]:
     if not journal.exists():
         return set()
     try:
-        lines = [json.loads(line) for line in journal.read_text("utf-8").splitlines() if line.endswith("}")]
+        lines = [parsed(line) for line in read_whole(journal).decode().splitlines() if line.endswith("}")]
         return {line["topic"] for line in lines if line["outcome"] == DELETED}
-    except (ValueError, KeyError, TypeError) as error:
-        raise ClientError(f"{journal} is no journal of a remedy: {error}") from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ClientError(f"{journal} is no journal of a remedy: {why(error)}") from error

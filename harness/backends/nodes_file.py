@@ -16,6 +16,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.bounded import read_whole
 from harness.errors import ConfigurationError, nearest, shown
 from harness.protocol.connection import split_address
 
@@ -79,11 +80,11 @@ def on_loopback(address: str) -> bool:
 
 def read_nodes_file(path: Path) -> tuple[NamedNode, ...]:
     """The nodes that it names. Raises ConfigurationError with the line and a sentence."""
-    if path.stat().st_size > BYTES_MAX:
-        raise ConfigurationError(f"{path} has more than {BYTES_MAX:,} bytes, and is no file of nodes")
     try:
-        text = path.read_text("utf-8")
+        text = read_whole(path, BYTES_MAX).decode()
         tables = tomllib.loads(text)
+    except OSError as error:
+        raise ConfigurationError(f"{path} is no file of nodes: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path} is not UTF-8 text") from error
     except tomllib.TOMLDecodeError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import itertools
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from harness.bounded import lines_of, opened, why
 from harness.errors import UsageError
 from harness.printable import printable
 
@@ -75,10 +75,10 @@ def read_replay(path: Path) -> Replay:
         UsageError: the file has no sends, or some that no load of a day may have.
     """
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             counts = Counter(_seconds_of(file))
     except (OSError, ValueError, RecursionError) as error:
-        raise _no_replay(path, printable(str(error)[:SAID_MAX]) or "it cannot be read") from error
+        raise _no_replay(path, printable(why(error)[:SAID_MAX]) or "it cannot be read") from error
     if not counts:
         raise _no_replay(path, "it holds no sends")
     first, last, most = min(counts), max(counts), max(counts.values())
@@ -94,11 +94,7 @@ def read_replay(path: Path) -> Replay:
 
 def _seconds_of(file: BinaryIO) -> Iterator[int]:
     """The second of each send. Raises OSError, ValueError and RecursionError."""
-    for number in itertools.count(1):
-        if not (line := file.readline(LINE_BYTES_MAX + 1)):
-            return
-        if len(line) > LINE_BYTES_MAX:
-            raise ValueError(f"line {number:,} has more than {LINE_BYTES_MAX:,} bytes")
+    for number, line in enumerate(lines_of(file, LINE_BYTES_MAX), start=1):
         if b'"type":"send"' in line:
             try:
                 record = json.loads(line)

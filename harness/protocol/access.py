@@ -12,6 +12,7 @@ import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.bounded import read_whole
 from harness.errors import AccessDeniedError, ClientError, ConfigurationError
 from harness.printable import excerpt
 from harness.protocol.frames import Answer, Fields
@@ -23,6 +24,7 @@ DENIED = re.compile(
     r"|no permission to access|^User:.* (is not found|not found|is disabled)"
 )
 """In remarks: of ``PlainPermissionManager`` (4.x), and of the handlers of org.apache.rocketmq.auth (5.3 and newer)."""
+KEYS_BYTES_MAX = 2**16
 _LINE = re.compile(r"\s*(accessKey|secretKey)\s*[:=]\s*(['\"]?)([!-~]+?)\2\s*")
 
 
@@ -111,7 +113,7 @@ def read_keys(path: Path) -> Keys:
     advice = "Two lines, accessKey: ... and secretKey: ..., as RocketMQ's conf/tools.yml has them."
     found: dict[str, str] = {}
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = read_whole(path, KEYS_BYTES_MAX).decode().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path} cannot be read as keys", advice=advice) from error
     for number, line in enumerate(lines, start=1):

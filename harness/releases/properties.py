@@ -9,6 +9,7 @@ from pathlib import Path
 
 import javaproperties
 
+from harness.bounded import read_whole
 from harness.errors import ConfigurationError
 from harness.model.broker_conf import BYTE_ORDER_MARK, COMMENT, NOT_ASCII, SET_TWICE, ConfFile, Entry, Oddity
 from harness.printable import excerpt
@@ -87,12 +88,11 @@ def _passed_on(element: javaproperties.PropertiesElement) -> str:
 
 def _read(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            data = file.read(BYTES_MAX + 1)
+        data = read_whole(path, BYTES_MAX)
     except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error}", advice="Give a Java properties file.") from error
-    if len(data) > BYTES_MAX:
-        raise ConfigurationError(f"{path} is longer than any broker.conf", advice="Give a Java properties file.")
+        raise ConfigurationError(
+            f"{path} cannot be read: {error.strerror}", advice="Give a Java properties file."
+        ) from error
     if line := _endless(data):
         raise ConfigurationError(
             f"{path}:{line}: more than {CONTINUED_MAX:,} lines go on in the next one",

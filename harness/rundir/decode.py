@@ -18,6 +18,7 @@ from cattrs.cols import homogenous_tuple_structure_factory, is_mapping, mapping_
 from cattrs.errors import ClassValidationError, IterableValidationError
 from cattrs.gen import make_dict_structure_fn
 
+from harness.bounded import parsed, read_whole
 from harness.errors import RunDirectoryError
 from harness.rundir.documents import damage_of_document
 from harness.rundir.layout import RUN_SCHEMA, RUN_SCHEMAS
@@ -46,27 +47,10 @@ def decode(kind: type[T], value: object, where: str = "") -> T:
         raise DecodeError(_words(error, where)) from error
 
 
-DOCUMENT_BYTES_MAX = 2**28
-"""Of a document, which is read into memory as a whole."""
-
-
 def read_document(kind: type[T], path: Path) -> T:
-    """A JSON object of a file, with this schema's number. Raises RunDirectoryError with one sentence."""
+    """A JSON object of a file, no link, with this schema's number. Raises RunDirectoryError with one sentence."""
     try:
-        return _read(kind, path)
-    except RecursionError as error:
-        raise RunDirectoryError(f"{path} cannot be read: it is nested too deeply") from error
-
-
-def _read(kind: type[T], path: Path) -> T:
-    if path.exists() and not path.is_file():
-        # A pipe is read for ever, and so are some devices.
-        raise RunDirectoryError(f"{path} cannot be read: it is no file", advice=BRING_AGAIN)
-    try:
-        if path.stat().st_size > DOCUMENT_BYTES_MAX:
-            says = f"it has more than {DOCUMENT_BYTES_MAX:,} bytes"
-            raise RunDirectoryError(f"{path} cannot be read: {says}", advice=BRING_AGAIN)
-        text = path.read_text("utf-8")
+        text = read_whole(path, follow=False).decode()
         document = _parsed(text, by_harness=path.name in _OF_THE_HARNESS)
     except OSError as error:
         raise RunDirectoryError(f"{path} cannot be read: {error.strerror or error}", advice=BRING_AGAIN) from error
@@ -87,10 +71,7 @@ def _read(kind: type[T], path: Path) -> T:
             advice="Read it with the version of the lab that wrote it; the manifest names the commit.",
         )
     if damage := damage_of_document(text, document):
-        raise RunDirectoryError(
-            f"{path} {damage}",
-            advice=BRING_AGAIN,
-        )
+        raise RunDirectoryError(f"{path} {damage}", advice=BRING_AGAIN)
     try:
         return decode(kind, document)
     except DecodeError as error:
@@ -115,8 +96,8 @@ whatever a broker's remark has."""
 def _parsed(text: str, *, by_harness: bool) -> object:
     """Raises ValueError, also for what Python alone takes for JSON, where the harness wrote it."""
     if not by_harness:
-        return json.loads(text)
-    document: object = json.loads(text, parse_constant=_finite, parse_float=_finite)
+        return parsed(text)
+    document: object = parsed(text, parse_constant=_finite, parse_float=_finite)
     if "\\ud" in text.casefold():
         json.dumps(document, ensure_ascii=False).encode()
     return document

@@ -1,17 +1,22 @@
 """What a run directory's documents and files say of each other: what is missing, cut, changed, doubled or foreign."""
 
 import contextlib
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
+from harness.bounded import DOCUMENT_BYTES_MAX, LINE_BYTES_MAX, opened
 from harness.errors import RunDirectoryError
 from harness.rundir.decode import read_document
 from harness.rundir.manifest import ENDED, BegunTrial, DeploymentRecord, Manifest, SealedFile, TrialRecord
-from harness.rundir.sealing import DEPLOYMENT_FILE, TRIAL_FILE, damage_of_numbers, evidence_files, read_sum
+from harness.rundir.sealing import DEPLOYMENT_FILE, TRIAL_FILE, FileSum, damage_of_numbers, evidence_files, read_sum
+from harness.unpacked import PIECE_BYTES, PackedError, Unpacked
 
 T = TypeVar("T", TrialRecord, DeploymentRecord)
+
+EVENTS = "events.jsonl"
 
 CHANGED = "is not the file that was sealed: its sum is another one"
 
@@ -44,9 +49,39 @@ def damage_of_content(path: Path, sealed: SealedFile | None) -> str:
         summed = read_sum(path)
     except RunDirectoryError as error:
         return str(error).removeprefix(f"{path} ")
-    if sealed is None:
-        return damage_of_numbers(summed)
-    return "" if summed.sha256 == sealed.sha256 else CHANGED
+    if sealed is not None and summed.sha256 != sealed.sha256:
+        return CHANGED
+    if what := _damage_of_size(path, summed):
+        return what
+    return damage_of_numbers(summed) if sealed is None and path.suffix == ".jsonl" else ""
+
+
+def _damage_of_size(path: Path, summed: FileSum) -> str:
+    """Why a file of records or a log is none that the lab has written, and may not be read into memory by its lines."""
+    if path.name == EVENTS and summed.bytes > DOCUMENT_BYTES_MAX:
+        return f"has more than {DOCUMENT_BYTES_MAX:,} bytes"
+    is_text = path.suffix == ".jsonl" or ".log" in path.name
+    if is_text and (summed.is_endless or (path.suffix == ".gz" and _unpacks_to_endless(path))):
+        return f"has a line of more than {LINE_BYTES_MAX:,} bytes"
+    return ""
+
+
+def _unpacks_to_endless(path: Path) -> bool:
+    """Whether a packed log has such a line, or unpacks to far too many bytes. One that is damaged is told of elsewhere."""
+    length = 0
+    try:
+        with opened(path) as packed:
+            unpacked = Unpacked(packed)
+            while piece := unpacked.read(PIECE_BYTES):
+                first, last = piece.find(b"\n"), piece.rfind(b"\n")
+                if length + (len(piece) if first < 0 else first) > LINE_BYTES_MAX:
+                    return True
+                length = length + len(piece) if first < 0 else len(piece) - last - 1
+    except PackedError:
+        return True
+    except (OSError, EOFError, zlib.error):
+        return False
+    return False
 
 
 class Look:

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.bounded import lines_of, opened
 from harness.errors import RunDirectoryError, UsageError
 from harness.rundir.reading import RunDirectory, read_run_directory, verified
 from harness.rundir.writing import RunWriter
@@ -85,8 +86,8 @@ def _wall_minus_mono_us(files: Sequence[Path]) -> int:
     """By the anchors in the files."""
     found: list[int] = []
     for file in files:
-        with file.open("rb") as lines:
-            anchors = [anchor for anchor in map(_ANCHOR.search, lines) if anchor]
+        with opened(file) as lines:
+            anchors = [anchor for anchor in map(_ANCHOR.search, lines_of(lines)) if anchor]
         found += [int(wall_us) - int(mono_ns) // 1000 for mono_ns, wall_us in (anchor.groups() for anchor in anchors)]
     if not found:
         names = ", ".join(map(str, files))
@@ -96,6 +97,6 @@ def _wall_minus_mono_us(files: Sequence[Path]) -> int:
 
 def _copy(file: Path, target: Path, later_ns: int) -> None:
     """Every time that much later; a torn last line stays torn."""
-    with file.open("rb") as lines, target.open("wb") as out:
-        for line in lines:
+    with opened(file) as lines, target.open("wb") as out:
+        for line in lines_of(lines):
             out.write(_NANOSECONDS.sub(lambda found: found[1] + b"%d" % (int(found[2]) + later_ns), line))

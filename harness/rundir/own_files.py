@@ -1,10 +1,13 @@
 """A folder that somebody else has filled: what in it is its own, and what only leads out of it."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
+from harness.bounded import opened
 from harness.errors import RunDirectoryError, shown
 
 
@@ -26,6 +29,25 @@ def own_file(folder: Path, *place: str) -> Path | None:
     except (OSError, ValueError):
         return None
     return path if place else None
+
+
+def opened_own(folder: Path, *place: str) -> BinaryIO:
+    """The file that ``own_file`` has the path of, open for reading: whoever exchanges a name meanwhile leads nobody elsewhere.
+
+    Raises OSError where there is none, or a link leads to it.
+    """
+    *folders, name = place
+    if any(one in ("", ".", "..") or "/" in one or "\0" in one for one in place):
+        raise FileNotFoundError(errno.ENOENT, "it is no name of a file", str(folder.joinpath(*place)))
+    within = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for one in folders:
+            inner = os.open(one, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=within)
+            os.close(within)
+            within = inner
+        return opened(name, follow=False, within=within)
+    finally:
+        os.close(within)
 
 
 def require_own_files(folder: Path) -> None:

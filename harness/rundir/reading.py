@@ -11,7 +11,7 @@ from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from harness.rundir.integrity import Damage, Look, damage_of_content
+from harness.rundir.integrity import EVENTS, Damage, Look, damage_of_content
 from harness.rundir.manifest import ENDED, DeploymentRecord, Manifest, SealedFile, TrialRecord, read_manifest
 from harness.rundir.own_files import require_own_files
 
@@ -131,8 +131,8 @@ def read_run_directory(path: Path) -> RunDirectory:
 def verified(run: RunDirectory, *, threads: int = 1, leaving_out: str = "") -> RunDirectory:
     """The run with what its files' content says: each file that a record names is read and summed.
 
-    Of a run that is not sealed, files of records are asked whether their records' numbers have a gap or a repeat. Files of the
-    pattern ``leaving_out`` are not looked at.
+    Of a run that is not sealed, files of records are asked whether their records' numbers have a gap or a repeat. A line that no
+    reader of lines can hold is damage in either. Files of the pattern ``leaving_out`` are not looked at.
     """
     files: list[tuple[str, SealedFile | None, frozenset[str]]] = []
     for trial in run.trials:
@@ -140,13 +140,16 @@ def verified(run: RunDirectory, *, threads: int = 1, leaving_out: str = "") -> R
         if run.is_sealed and trial.status in ENDED:
             files += [(f"{place}/{name}", sealed, own) for name, sealed in trial.files.items()]
         else:
-            logs = (run.path / place).glob("history/*.jsonl"), (run.path / place).glob("events.jsonl")
+            logs = [(run.path / place).glob(pattern) for pattern in ("history/*.jsonl", EVENTS, "clients/*/**/*.log*")]
             files += [(str(path.relative_to(run.path)), None, own) for found in logs for path in sorted(found)]
     for deployment in run.deployments:
         of_it = frozenset(trial.trial for trial in run.trials if trial.deployment == deployment.deployment)
         if run.is_sealed and deployment.ended:
             place = f"deployments/{deployment.deployment}"
             files += [(f"{place}/{name}", sealed, of_it) for name, sealed in deployment.files.items()]
+        else:
+            of_nodes = sorted((run.path / "deployments" / deployment.deployment).glob("nodes/*/**/*.log*"))
+            files += [(str(path.relative_to(run.path)), None, of_it) for path in of_nodes if path.is_file()]
     named = {damage.file for damage in run.damage}
     files = [one for one in files if named.isdisjoint((one[0], *map(str, PurePosixPath(one[0]).parents)))]
     files = [one for one in files if not fnmatch(one[0], leaving_out)]

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.bounded import LINE_BYTES_MAX, opened
 from harness.errors import RunDirectoryError
 from harness.rundir.files import TEMPORARY, flush_to_disk
 from harness.rundir.manifest import SealedFile
@@ -22,7 +23,7 @@ END = "end"
 
 _NO_EVIDENCE = frozenset({"store", "disk", TEMPORARY})
 _NO_EVIDENCE_SUFFIXES = (".img", ".tmp")
-_CHUNK_BYTES = 4 * 2**20
+_CHUNK_BYTES = LINE_BYTES_MAX
 """No record of the lab is as long, nor what a killed Java client leaves behind its last one."""
 
 
@@ -74,7 +75,8 @@ class FileSum:
     """A file that was read to its end.
 
     ``lines`` are its whole lines, empty ones at its end left out. ``last_number`` is the ``n`` of the last line that is a record,
-    ``last_line`` that line's number, ``last_type`` its type; None where there is none.
+    ``last_line`` that line's number, ``last_type`` its type; None where there is none. ``is_endless`` says that it
+    has a line of more than LINE_BYTES_MAX bytes; one of up to twice as many may be let through.
     """
 
     bytes: int
@@ -83,17 +85,19 @@ class FileSum:
     last_number: int | None = None
     last_line: int | None = None
     last_type: str | None = None
+    is_endless: bool = False
 
 
 def read_sum(path: Path) -> FileSum:
     """Read the whole file. Raises RunDirectoryError when it cannot be read."""
-    summing, size, newlines, tail = hashlib.sha256(), 0, 0, b""
+    summing, size, newlines, tail, is_endless = hashlib.sha256(), 0, 0, b"", False
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             while chunk := file.read(_CHUNK_BYTES):
                 summing.update(chunk)
                 size += len(chunk)
-                newlines += chunk.count(b"\n")
+                newlines += (ends := chunk.count(b"\n"))
+                is_endless |= not ends and len(chunk) == _CHUNK_BYTES
                 tail = (tail + chunk)[-_CHUNK_BYTES:]
     except OSError as error:
         raise RunDirectoryError(f"{path} cannot be read: {error.strerror}") from error
@@ -101,7 +105,7 @@ def read_sum(path: Path) -> FileSum:
     whole = tail[: tail.rfind(b"\n") + 1]
     stripped = whole.rstrip(b"\n")
     lines = newlines - max(0, len(whole) - len(stripped) - 1) if stripped else 0
-    summed = FileSum(bytes=size, sha256=summing.hexdigest(), lines=lines)
+    summed = FileSum(bytes=size, sha256=summing.hexdigest(), lines=lines, is_endless=is_endless)
     return _with_last_record(summed, stripped.split(b"\n")) if path.suffix == ".jsonl" and stripped else summed
 
 

@@ -32,9 +32,9 @@ from harness.rundir.own_files import own_file
 from harness.rundir.writing import RunWriter
 from mqlab.bundle import write_bundle
 from mqlab.main import _parser, main
-from mqlab.own_incident import TEMPLATE, incidents_of, keep_files, read_incident
+from mqlab.own_incident import FILE_BYTES_MAX, TEMPLATE, incidents_of, keep_files, read_incident
 from mqlab.resume import restore_options, rules_of
-from mqlab.trust import FILE_BYTES_MAX, NAMED_BY_THE_USER, incidents_of_run, remember_named
+from mqlab.trust import NAMED_BY_THE_USER, incidents_of_run, remember_named
 from tests.lib.samples import loaded, sample, write_document
 from tests.unit.test_resume import MANIFEST, STALL
 
@@ -417,7 +417,7 @@ def test_a_copy_that_is_a_link_or_no_file_is_none(tmp_path: Path, mark: Path, ho
 def test_a_copy_without_an_end_is_not_read(tmp_path: Path) -> None:
     run = _run(tmp_path, _manifest("own-disk"), own_disk="#" * (FILE_BYTES_MAX + 1))
     for trust in (False, True):
-        with pytest.raises(ConfigurationError, match="is longer than an incident's file may be"):
+        with pytest.raises(ConfigurationError, match="it has more than 1,048,576 bytes"):
             incidents_of_run(run, ["own-disk"], trust=trust)
 
 
