@@ -17,7 +17,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from rich.console import Console
 
-from analysis.report.runs import REPORT, compare_page, list_page, read_report, report_of, run_names
+from analysis.report.runs import REPORT, compare_page, list_page, read_report, run_names
+from harness.bounded import why
 from harness.errors import EXIT_OK, LabError, PortTakenError
 from harness.own_page import why_refused
 from mqlab.kinds import FOLDER, PORT
@@ -38,6 +39,9 @@ REPORT_POLICY = (
 """A report may be somebody else's, and so its scripts. In a sandbox they have an origin of their own, to which the other pages are
 those of a stranger, and they ask for nothing, here or elsewhere. The lab's own reports draw and save their plots under it, and
 their own policy holds beside it."""
+
+
+NO_PAGE = "there is no such page"
 
 
 def add_command(add: Adder) -> None:
@@ -100,6 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "mqlab"
     sys_version = ""
     timeout = SILENT_S_MAX
+    _reading = threading.Lock()
 
     def __init__(self, runs: Path, *rest: object) -> None:
         self._runs = runs
@@ -135,16 +140,19 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.BAD_REQUEST, "that is no address", kind="text/plain")
             return
         asked = {name: values[-1] for name, values in parse_qs(where.query, errors="surrogateescape").items()}
-        if where.path == "/":
+        if where.scheme or where.netloc:
+            # What stands in the address goes before Host, and has not been asked whether it is this page.
+            self._answer(HTTPStatus.BAD_REQUEST, "an address begins with / here", kind="text/plain")
+        elif where.path == "/":
             self._page(lambda: list_page(self._runs, still="still" in asked))
         elif where.path == "/compare" and self._has(asked.get("left", "")) and self._has(asked.get("right", "")):
             self._page(lambda: compare_page(self._runs, asked["left"], asked["right"]))
         elif where.path == "/compare":
             self._answer(HTTPStatus.BAD_REQUEST, "choose one run left and one right", kind="text/plain")
-        elif (report := self._report_of(where.path)) is not None:
-            self._page(lambda: read_report(report), REPORT_POLICY)
+        elif (run := self._run_of_report(where.path)) is not None:
+            self._page(lambda: read_report(self._runs, run), REPORT_POLICY)
         else:
-            self._answer(HTTPStatus.NOT_FOUND, "there is no such page", kind="text/plain")
+            self._answer(HTTPStatus.NOT_FOUND, NO_PAGE, kind="text/plain")
 
     def do_POST(self) -> None:
         """There is nothing to change."""
@@ -153,30 +161,45 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _is_own(self) -> bool:
         """Whether the request is one to answer; one that is not has been refused by then."""
-        if why := why_refused(self.command, self.headers.get):
-            self._answer(HTTPStatus.FORBIDDEN, why, kind="text/plain")
-        return not why
+        if refused := why_refused(self.command, self._header):
+            self._answer(HTTPStatus.FORBIDDEN, refused, kind="text/plain")
+        return not refused
+
+    def _header(self, name: str) -> str | None:
+        """All that the request has of a header: of two values none is the right one."""
+        return ", ".join(values) if (values := self.headers.get_all(name)) else None
 
     def _has(self, run: str) -> bool:
         """Whether a run of the folder has this name: it comes from a request, and is looked up, never followed."""
         return run in run_names(self._runs)
 
-    def _report_of(self, path: str) -> Path | None:
-        """The report that a path asks for."""
+    def _run_of_report(self, path: str) -> str | None:
+        """The run whose report a path asks for."""
         parts = path.split("/")
         if len(parts) != 4 or parts[1] != "runs" or parts[3] != REPORT:
             return None
         run = unquote(parts[2], errors="surrogateescape")
-        return report_of(self._runs, run) if self._has(run) else None
+        return run if self._has(run) else None
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What is no request of HTTP, or of another method, has an answer with the headers of all others."""
+        self._answer(HTTPStatus(code), explain or message or HTTPStatus(code).phrase, kind="text/plain")
 
     def _page(self, make: Callable[[], str], policy: str = POLICY) -> None:
         try:
-            self._answer(HTTPStatus.OK, make(), policy=policy)
+            # Hostile runs take memory to be read, once at a time and not once a connection.
+            with self._reading:
+                text = make()
+            self._answer(HTTPStatus.OK, text, policy=policy)
+        except FileNotFoundError:
+            self._answer(HTTPStatus.NOT_FOUND, NO_PAGE, kind="text/plain")
         except (LabError, OSError, ValueError, RecursionError) as error:
-            self._answer(HTTPStatus.NOT_FOUND, str(error), kind="text/plain")
+            self._answer(HTTPStatus.NOT_FOUND, why(error), kind="text/plain")
 
     def _answer(self, status: HTTPStatus, text: str, *, kind: str = "text/html", policy: str = POLICY) -> None:
         body = text.encode("utf-8", errors="replace")
+        # To HTTP/0.9 an answer would have none of the headers, and a report under no policy.
+        self.request_version = self.protocol_version
         self.send_response(status)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
@@ -186,7 +209,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Referrer-Policy", "no-referrer")
         self.send_header("Cache-Control", "no-store")
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Requests are not worth a line each."""

@@ -6,7 +6,6 @@ cannot be read is a line that says so: it takes no other run from the list.
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +17,11 @@ from analysis.report.document import PAGE_DATA, load_findings
 from analysis.report.html import asset, environment
 from analysis.verdicts.order import natural_key
 from analysis.verdicts.words import tally, tally_words, verdict_words
+from harness.bounded import content_of, parsed
 from harness.errors import LabError, RunDirectoryError
 from harness.model.findings import Finding
 from harness.rundir.manifest import Manifest, read_manifest
-from harness.rundir.own_files import own_file
+from harness.rundir.own_files import opened_own, own_file
 
 REFRESH_S = 2
 """A page with a running run asks again after so many seconds."""
@@ -77,18 +77,13 @@ def run_names(folder: Path) -> list[str]:
     return [name for name in _names(folder) if own_file(folder, name, MANIFEST)]
 
 
-def report_of(folder: Path, name: str) -> Path | None:
-    """The report of a run of the folder; None where there is none, or where it is not a file of the run's own."""
-    return own_file(folder, name, REPORT)
+def read_report(folder: Path, name: str) -> str:
+    """The report of a run of the folder as it is.
 
-
-def read_report(file: Path) -> str:
-    """A report as it is. Raises OSError, and RunDirectoryError where it is longer than any."""
-    with file.open("rb") as opened:
-        content = opened.read(REPORT_BYTES_MAX + 1)
-    if len(content) > REPORT_BYTES_MAX:
-        raise RunDirectoryError(f"the report has more than {REPORT_BYTES_MAX:,} bytes")
-    return content.decode("utf-8", "replace")
+    Raises OSError: there is none, it is not a file of the run's own, or longer than any.
+    """
+    with opened_own(folder, name, REPORT) as file:
+        return content_of(file, REPORT_BYTES_MAX).decode("utf-8", "replace")
 
 
 def runs_of(folder: Path) -> list[RunView]:
@@ -114,7 +109,7 @@ def _view(folder: Path, name: str) -> RunView:
         return RunView(name=name, problem=str(error))
     if len(manifest.trials) > TRIALS_MAX:
         return RunView(name=name, problem=f"it names more than {TRIALS_MAX:,} trials")
-    status = {trial: _status(own_file(path, "trials", trial, "trial.json")) for trial in manifest.trials}
+    status = {trial: _status(path, trial) for trial in manifest.trials}
     try:
         verdicts = tally_words(tally(_findings(folder, name)))
     except (LabError, OSError, ValueError, RecursionError):
@@ -125,18 +120,16 @@ def _view(folder: Path, name: str) -> RunView:
         ended=sum(state in ("complete", "failed", "interrupted") for state in status.values()),
         now=tuple(trial for trial, state in status.items() if state == "running"),
         verdicts=verdicts,
-        has_page=report_of(folder, name) is not None,
+        has_page=own_file(folder, name, REPORT) is not None,
     )
 
 
-def _status(file: Path | None) -> str:
+def _status(run: Path, trial: str) -> str:
     """Of a trial, which is planned for as long as it has no file."""
-    if file is None:
-        return "planned"
     try:
-        with file.open("rb") as opened:
-            return str(json.loads(opened.read(TRIAL_BYTES_MAX)).get("status", "planned"))
-    except (OSError, ValueError, AttributeError, RecursionError):
+        with opened_own(run, "trials", trial, "trial.json") as file:
+            return str(parsed(content_of(file, TRIAL_BYTES_MAX).decode()).get("status", "planned"))
+    except (OSError, ValueError, AttributeError):
         return "planned"
 
 

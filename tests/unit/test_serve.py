@@ -7,8 +7,10 @@ import json
 import os
 import socket
 import struct
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -356,7 +358,7 @@ def test_a_report_or_a_record_of_a_terabyte_is_not_read(runs: Path, port: int) -
         with file.open("ab") as grown:
             grown.truncate(2**40)
     status, said, _ = ask(port, "/runs/one/report.html")
-    assert (status, said) == (404, "the report has more than 67,108,864 bytes")
+    assert (status, said) == (404, "it has more than 67,108,864 bytes")
     assert ask(port, "/")[0] == 200
     assert "has more than" in ask(port, "/compare?left=one&right=one")[1]
 
@@ -364,3 +366,89 @@ def test_a_report_or_a_record_of_a_terabyte_is_not_read(runs: Path, port: int) -
 def test_trials_that_a_manifest_makes_up_are_not_looked_for(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(analysis.report.runs, "TRIALS_MAX", 1)
     assert "it names more than 1 trials" in [run.problem for run in runs_of(runs)]
+
+
+def _raw(port: int, request: str) -> bytes:
+    """The whole answer to these very bytes."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(request.encode("iso-8859-1"))
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        ("GET /", 200),
+        ("GET / HTTP/0.9", 200),
+        ("GET / HTTP/2.0", 505),
+        ("GET / HTTP/1.1e5", 400),
+        ("<script> / HTTP/1.1", 501),
+        ("HEAD / HTTP/1.1", 501),
+        ("POST /", 400),
+        ("GET / x HTTP/1.1", 400),
+        ("GET /" + "a" * 70_000 + " HTTP/1.1", 414),
+    ],
+)
+def test_whatever_is_asked_the_answer_has_the_headers_that_protect(port: int, line: str, status: int) -> None:
+    head, _, body = _raw(port, f"{line}\r\nHost: 127.0.0.1:{port}\r\n\r\n").partition(b"\r\n\r\n")
+    assert head.startswith(f"HTTP/1.0 {status} ".encode())
+    assert b"\r\nContent-Security-Policy: default-src 'none'" in head
+    assert b"\r\nX-Content-Type-Options: nosniff" in head
+    assert (b"text/html" in head) is (status == 200)
+    assert not body.startswith(b"HTTP/")
+
+
+@pytest.mark.parametrize(
+    ("target", "headers"),
+    [
+        ("http://evil.example/", ["Host: 127.0.0.1"]),
+        ("http://127.0.0.1/", ["Host: 127.0.0.1"]),
+        ("/", ["Host: 127.0.0.1", "Host: evil.example"]),
+        ("/", ["Host: evil.example", "Host: 127.0.0.1"]),
+        ("/", ["Host: 127.0.0.1", "Origin: http://127.0.0.1", "Origin: http://evil.example"]),
+        ("/", ["Host: 127.0.0.1", "Sec-Fetch-Site: none", "Sec-Fetch-Site: cross-site"]),
+    ],
+)
+def test_a_request_that_says_two_things_of_whom_it_asks_is_not_answered(
+    port: int, target: str, headers: list[str]
+) -> None:
+    said = "\r\n".join([f"GET {target} HTTP/1.1", *headers, "", ""])
+    assert _raw(port, said).split(b" ", 2)[1] in (b"400", b"403")
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_a_report_that_is_exchanged_while_it_is_asked_for_leads_nowhere(
+    runs: Path, secret: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    with serving(runs) as port:
+        report = runs / "one" / "report.html"
+
+        def exchange(*about: object) -> list[str]:
+            report.unlink()
+            report.symlink_to(secret) if kind == "link" else os.mkfifo(report)
+            return ["one"]
+
+        # It is the last that is done before the report is opened.
+        monkeypatch.setattr("mqlab.serve.run_names", exchange)
+        status, text, _ = ask(port, "/runs/one/report.html")
+    assert status == 404
+    assert secret.read_text() not in text
+    assert text == ("it is a link, and links are not followed" if kind == "link" else "it is no file")
+
+
+def test_one_page_is_read_at_a_time(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    most, now, counting = [0], [0], threading.Lock()
+
+    def page(*about: object, **more: object) -> str:
+        with counting:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        time.sleep(0.05)
+        with counting:
+            now[0] -= 1
+        return "a page"
+
+    monkeypatch.setattr("mqlab.serve.list_page", page)
+    with serving(runs) as port, ThreadPoolExecutor(8) as pool:
+        assert [status for status, _, _ in pool.map(lambda _: ask(port, "/"), range(8))] == [200] * 8
+    assert most == [1]
