@@ -24,7 +24,7 @@ DENIED = re.compile(
     r"|no permission to access|^User:.* (is not found|not found|is disabled)"
 )
 """In remarks: of ``PlainPermissionManager`` (4.x), and of the handlers of org.apache.rocketmq.auth (5.3 and newer)."""
-KEYS_BYTES_MAX = 2**16
+KEYS_BYTES_MAX, CERTIFICATES_BYTES_MAX = 2**16, 2**24
 _LINE = re.compile(r"\s*(accessKey|secretKey)\s*[:=]\s*(['\"]?)([!-~]+?)\2\s*")
 
 
@@ -83,8 +83,10 @@ class Access:
         if self.tls_ca is not None:
             context.verify_mode = ssl.CERT_REQUIRED
             try:
-                context.load_verify_locations(self.tls_ca)
-            except (OSError, ssl.SSLError) as error:
+                # OpenSSL itself would read a file of any length; what is no ASCII are comments.
+                found = read_whole(self.tls_ca, CERTIFICATES_BYTES_MAX).decode("ascii", "ignore")
+                context.load_verify_locations(cadata=found)
+            except (OSError, ValueError) as error:
                 raise ConfigurationError(
                     f"{self.tls_ca} has no certificates", advice="Give a PEM file with --tls-ca."
                 ) from error

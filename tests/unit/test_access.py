@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import hmac
 import json
+import os
 import socketserver
 import ssl
 import struct
@@ -215,6 +216,37 @@ def test_a_certificate_of_a_stranger_is_refused_where_one_is_asked_for(secured: 
             Connection(address, access=Access(tls=True, tls_ca=TLS / "stranger.crt"))
         with pytest.raises(ConfigurationError, match="has no certificates"):
             Connection(address, access=Access(tls=True, tls_ca=TLS / "node.key"))
+
+
+@pytest.mark.parametrize("odd", ["empty", "zeros", "pipe", "folder", "terabyte"])
+def test_whatever_is_named_for_a_certificate_is_read_within_bounds(
+    secured: ssl.SSLContext, tmp_path: Path, odd: str
+) -> None:
+    path = tmp_path / "ca.pem"
+    match odd:
+        case "empty":
+            path.touch()
+        case "zeros":
+            path.write_bytes(bytes(1000))
+        case "pipe":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+        case _:
+            with path.open("wb") as file:
+                file.truncate(2**40)
+    with (
+        _node(asks=False, secured=secured) as address,
+        pytest.raises(ConfigurationError, match=r"ca\.pem has no certificates"),
+    ):
+        Connection(address, access=Access(tls=True, tls_ca=path))
+
+
+def test_what_stands_beside_a_certificate_is_no_matter(secured: ssl.SSLContext, tmp_path: Path) -> None:
+    path = tmp_path / "ca.pem"
+    path.write_bytes("# for the café\n".encode() + (TLS / "node.key").read_bytes() + (TLS / "node.crt").read_bytes())
+    with _node(asks=False, secured=secured) as address:
+        Connection(address, access=Access(tls=True, tls_ca=path)).close()
 
 
 def test_what_is_missing_is_said_on_both_sides_of_tls(secured: ssl.SSLContext) -> None:
