@@ -1,4 +1,4 @@
-"""Settings of a broker that nothing reads: a setter takes the value, and no other class asks for it.
+"""Which classes read a setting, and settings of a broker that nothing reads: no class but the bean's own asks for the value.
 
 ``aclEnable`` is one on releases that have the setter still and the access control lists no more. Told by the class files of a
 release's own jars: a key is dead where no class but the bean itself names a method of the bean that reads the setter's field.
@@ -23,18 +23,28 @@ def dead_keys(jars: Sequence[Path], beans: Sequence[str]) -> frozenset[str]:
 
     ``beans`` are the names of classes, with dots; one that no jar has is passed over.
     """
+    return frozenset(key for key, readers in readers_of(jars, beans).items() if not readers)
+
+
+def readers_of(jars: Sequence[Path], beans: Sequence[str], *, by_getters: bool = False) -> dict[str, set[str]]:
+    """By each key that beans have a setter for the classes that ask for its value, with slashes; ``beans`` as in ``dead_keys``.
+
+    ``by_getters`` leaves out who asks for all values at once, to copy or to print them.
+    """
     files = dict(_classes(jars))
     known = {name: names(data) for name, data in files.items()}
-    dead: set[str] = set()
-    read: set[str] = set()
+    found: dict[str, set[str]] = {}
     for bean in beans:
         family = list(_family(bean.replace(".", "/"), known))
         of_family = [method for name in family for method in methods(files[name])]
-        asked = _asked_for(family, known)
+        asking = _asking(family, known)
         for method in of_family:
             if re.fullmatch(r"set\w+", method.name):
-                (read if _is_read(method, of_family, asked) else dead).add(key_of(method.name))
-    return frozenset(dead - read)
+                readers = found.setdefault(key_of(method.name), set())
+                for member in _ways_out(method, of_family):
+                    if not by_getters or re.match(r"get|is", member):
+                        readers |= asking.get(member, set())
+    return found
 
 
 def key_of(setter: str) -> str:
@@ -60,24 +70,30 @@ def _family(name: str, known: Mapping[str, Names]) -> Iterator[str]:
         name = known[name].extends
 
 
-def _asked_for(family: Sequence[str], known: Mapping[str, Names]) -> frozenset[str]:
-    """The names of fields and methods of the family that other classes name; a subclass is no other class."""
+def _asking(family: Sequence[str], known: Mapping[str, Names]) -> Mapping[str, set[str]]:
+    """By the names of fields and methods of the family the other classes that name them; a subclass is no other class."""
     members = {*family}
     below = {name for name in known if members & {*_family(name, known)}}
-    return frozenset(
-        member for name, one in known.items() if name not in below for of, member in one.members if of in below
-    )
+    found: dict[str, set[str]] = {}
+    for name, one in known.items():
+        if name not in below:
+            for of, member in one.members:
+                if of in below:
+                    found.setdefault(member, set()).add(name)
+    return found
 
 
-def _is_read(setter: Method, family: Sequence[Method], asked: frozenset[str]) -> bool:
+def _ways_out(setter: Method, family: Sequence[Method]) -> frozenset[str]:
+    """The fields and methods of the family that have what a setter was given."""
     fields = {*setter.puts}
     for method in family:
         # A setter that takes a text may call the one that takes what the text stands for.
         if method.name in setter.calls and method.name.startswith("set"):
             fields |= {*method.puts}
     if not fields:
-        return bool(setter.calls)
+        # It hands the value on, to whom is not looked for; whoever sets it stands for whoever reads it.
+        return frozenset({setter.name}) if setter.calls else frozenset()
     reads = fields | {method.name for method in family if not method.name.startswith("set") and fields & {*method.gets}}
     while more := {one.name for one in family if reads & {*one.calls} and not one.name.startswith("set")} - reads:
         reads |= more
-    return bool(reads & asked)
+    return frozenset(reads)
