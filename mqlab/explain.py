@@ -27,12 +27,15 @@ from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
 from harness.releases.class_file import PRINTED
 from harness.releases.jars import recorded_releases
+from harness.releases.readers import all_readers
 from harness.releases.settings import releases_with_settings, settings_of
 from harness.releases.written import FIT_LETTERS_MIN, Written, all_written, letters_in
 from mqlab.console import console as lab_console
 from mqlab.options import Adder, print_json
 from mqlab.recorded import committed_ledger, committed_since, measured_on_defaults
 from scenarios.answer_codes import ANSWER_CODES, AnswerCode
+from scenarios.questions import QUESTIONS
+from scenarios.setting_meanings import setting_meanings
 from scenarios.setting_values import SETTING_VALUES, SettingValue
 
 TEXT_MAX = 2000
@@ -64,6 +67,10 @@ ALSO_MEANT: Mapping[str, Sequence[str]] = {
 QUESTION_MIN = 0.15
 """The share of a question's words, by weight, that an incident has to have."""
 _INTERVAL = re.compile(r" \([^()]*(?:deployments?|pairs)[^()]*\)")
+WORDS_OF_A_CODE = re.compile(r"[A-Za-z]+( [A-Za-z]+){2,}")
+LOG_LIKE = re.compile(r"\d\d:\d\d|\b(WARN|ERROR|INFO)\b|\[[A-Z_]{4,}\]|Exception|\bCODE\b|\{\}")
+"""What a line of a log has, and no question."""
+QUESTION_WORDS_MAX = 40
 _SENTENCE = re.compile(r"[A-Za-z' ]+[?.!]?")
 WORD = re.compile(r"[A-Za-z]{3,}")
 
@@ -72,7 +79,7 @@ WORD = re.compile(r"[A-Za-z]{3,}")
 class Answer:
     """What is known of what was asked; each list has sentences, the most important first.
 
-    ``kind`` is incident, claim, setting, code, value, line or nearest. Of the nearest nothing else is told than that it is near.
+    ``kind`` is incident, claim, setting, code, value, line, question or nearest; of the nearest it is only told that it is near.
     """
 
     asked: str
@@ -119,7 +126,7 @@ def answers(asked: str) -> list[Answer]:
     if not text:
         raise UsageError("nothing is asked", advice="Give a line of a log, a setting, a code, an incident or a claim.")
     kinds: Sequence[Callable[[str], Iterator[Answer]]] = (
-        _incidents, _claims, _settings, _codes, _values, _lines, _nearest,
+        _incidents, _claims, _settings, _codes, _values, _lines_and_questions, _nearest,
     )  # fmt: skip
     for kind in kinds:
         if found := list(kind(text)):
@@ -269,6 +276,7 @@ def _settings(text: str) -> Iterator[Answer]:
         concerns = [f"not on {', '.join(without)}, which read past it without a word"] if without else []
         if key in dead:
             concerns.append(f"on {', '.join(dead[key])} nothing reads it: setting it changes nothing")
+        does, why = _meaning(whose, key)
         about = [
             (claim, standing)
             for _, claim in _all_claims()
@@ -285,16 +293,43 @@ def _settings(text: str) -> Iterator[Answer]:
             asked=text,
             kind="setting",
             name=f"{key} (of a {whose}{f', {takes}' if takes else ''})",
-            happens=[f"Default: {told}." for told in _grouped(defaults)],
+            happens=[*does, *(f"Default: {told}." for told in _grouped(defaults))],
             concerns=concerns or [f"all of {', '.join(releases)}"],
             do=[_advice_with(one, key) for one in advised[:CLAIMS_TOLD_MAX]],
-            sure=[f"{claim.id}, {claim.says!r} {standing}" for claim, standing in about[:CLAIMS_TOLD_MAX]]
-            or ["no claim of the record is about it"],
+            sure=[
+                why,
+                *(
+                    [f"{claim.id}, {claim.says!r} {standing}" for claim, standing in about[:CLAIMS_TOLD_MAX]]
+                    or ["no claim of the record is about it"]
+                ),
+            ],
             see=[
                 *tried[:CLAIMS_TOLD_MAX],
                 *([f"mqlab tune INCIDENT --sweep {whose}.{key}=A,B  # measures values of it"] if tried else []),
             ],
         )
+
+
+def _meaning(whose: str, key: str) -> tuple[list[str], str]:
+    """What a setting does, and by what that is known. Of one whose meaning nobody wrote down, who reads it."""
+    meaning = setting_meanings().get((whose, key))
+    readers = all_readers().get((whose, key), {})
+    if meaning:
+        by = f", by {meaning.by}, which reads it" if meaning.by else ""
+        return [meaning.does], f"what it does is told{by}; what was measured of it stands below"
+    if not readers:
+        return ["What it does the lab does not tell."], "its meaning is not known here"
+    told = "; ".join(
+        f"{', '.join(names)} (on {', '.join(releases)})" for releases, names in _by_releases(readers).items()
+    )
+    return [f"What it does the lab does not tell; what reads it: {told}."], "who reads it is in the releases' classes"
+
+
+def _by_releases(readers: Mapping[str, Sequence[str]]) -> Mapping[tuple[str, ...], list[str]]:
+    by: dict[tuple[str, ...], list[str]] = {}
+    for name, releases in readers.items():
+        by.setdefault(tuple(releases), []).append(name)
+    return by
 
 
 def _advice_with(incident: Incident, key: str) -> str:
@@ -313,7 +348,9 @@ def _grouped(values: Mapping[str, str]) -> Iterator[str]:
 
 
 def _codes(text: str) -> Iterator[Answer]:
-    wanted = re.fullmatch(r"(?:CODE:?\s*|code[=:]?\s*)?(-?\d{1,5}|[A-Z][A-Z0-9_]+)", text)
+    # In words it is what the code is called: `slave not available`.
+    name = text.upper().replace(" ", "_") if WORDS_OF_A_CODE.fullmatch(text) else text
+    wanted = re.fullmatch(r"(?:CODE:?\s*|code[=:]?\s*)?(-?\d{1,5}|[A-Z][A-Z0-9_]+)", name)
     if not wanted:
         return
     by: dict[tuple[str, str], dict[str, str]] = {}
@@ -366,8 +403,11 @@ def _recorded_of(code: AnswerCode | SettingValue | None) -> list[str]:
     """What the record holds of the incidents that show a code, a claim each."""
     told = []
     for incident in map(scenarios.incident, code.incidents if code else ()):
-        claims = incident.claims if isinstance(incident, Scenario) else ()
-        told += [f"measured in {incident.name}: {line}" for line in _standings_of(claims)[:1]]
+        claims = [one for one in incident.claims if _standings(one.id)] if isinstance(incident, Scenario) else []
+        words = _words_in(f"{code.means} {code.do}") if code else set()
+        # Of the claims of an incident the one that speaks of the same.
+        claims.sort(key=lambda one: len(_words_in(one.says) & words), reverse=True)
+        told += [f"measured in {incident.name}: {line}" for line in _standings_of(claims[:1])]
     return told
 
 
@@ -377,6 +417,35 @@ def _recorded_words(incident: str) -> str:
 
 
 # --- lines of logs ------------------------------------------------------------------------------------------------------
+
+
+def _lines_and_questions(text: str) -> Iterator[Answer]:
+    """A question in people's words; a piece of a line that has many letters, or a whole one, is told as the line as well."""
+    asked = [] if LOG_LIKE.search(text) or len(text.split()) > QUESTION_WORDS_MAX else list(_questions(text))
+    lines = [] if asked and letters_in(text) < 2 * FIT_LETTERS_MIN else list(_lines(text))
+    yield from lines
+    yield from asked
+
+
+def _questions(text: str) -> Iterator[Answer]:
+    """The one that most of a text speaks for."""
+    question = max(QUESTIONS, key=lambda one: one.matched(text))
+    if any(question.matched(text)):
+        replayed = [name for name in question.causes if scenarios.incident(name).is_replayed]
+        told = [name for name in question.causes if name not in replayed]
+        yield Answer(
+            asked=text,
+            kind="question",
+            name=question.name,
+            happens=[question.says, *(f"- {why} ({name})" for name, why in question.causes.items())],
+            do=question.do,
+            sure=[
+                "nothing of your cluster was looked at; the commands tell which cause is yours",
+                *([f"measured on clusters: {', '.join(replayed)}"] if replayed else []),
+                *([f"known by code and reports alone: {', '.join(told)}"] if told else []),
+            ],
+            see=[f"mqlab explain {name}" for name in list(question.causes)[:1]],
+        )
 
 
 def _lines(text: str) -> Iterator[Answer]:
@@ -394,8 +463,12 @@ def _lines(text: str) -> Iterator[Answer]:
     )
     for _, name in signs[:WRITTEN_TOLD_MAX]:
         told = _of_incident(text, scenarios.incident(name))
+        # Of texts that are another incident's none is told here.
+        own = [one for one in fits if _is_of(one, scenarios.incident(name))] or [
+            one for one in fits if not any(_is_of(one, other) for other in scenarios.INCIDENTS)
+        ]
         yield dataclasses.replace(
-            told, kind="line", name=f"a sign of {name}", happens=[*told.happens, *map(_who, fits[:1])],
+            told, kind="line", name=f"a sign of {name}", happens=[*told.happens, *map(_who, own[:1])],
             see=["mqlab diagnose LOG...  # looks for the other signs, and for what speaks against it", *told.see],
         )  # fmt: skip
     if not signs and fits:
@@ -408,6 +481,13 @@ def _lines(text: str) -> Iterator[Answer]:
             do=[_beside(fits)],
             sure=["read from the releases' classes; nothing was measured of it"],
         )
+
+
+def _is_of(one: Written, incident: Incident) -> bool:
+    """Whether a text is a wording of the incident's own events."""
+    events = incident.sign.events if incident.sign else ()
+    whole = (one.text, f"{one.by.split('.')[-2]}: {one.text}")
+    return any(wording.words.strip() in text for wording in WORDINGS if wording.event in events for text in whole)
 
 
 def _has_words(words: str, text: str) -> bool:

@@ -69,7 +69,7 @@ ANSWER_CODES: Mapping[str, AnswerCode] = {
         do="Do not send it anew unless a duplicate does no harm. Look at the slave's disk and at the network between "
         "the two.",
         settings=("brokerRole", "slaveTimeout", "syncFlushTimeout", "inSyncReplicas"),
-        incidents=("broker-slow", "sync-master-acknowledges-alone"),
+        incidents=("sync-master-acknowledges-alone", "slave-diverged"),
     ),
     "MESSAGE_ILLEGAL": AnswerCode(
         means="The broker took the message for too long, or its topic, properties or delay for what it does not take;"

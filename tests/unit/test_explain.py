@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import re
+from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -14,21 +17,26 @@ from harness.model.incident import Incident
 from harness.model.log_events import WORDINGS
 from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
-from harness.releases.class_file import class_of, texts
+from harness.releases.class_file import class_names, class_of, texts
 from harness.releases.jars import ensure_jars, recorded_releases
+from harness.releases.readers import READERS_MAX, all_readers, read_readers
 from harness.releases.settings import releases_with_settings, settings_of
 from harness.releases.written import FIT_LETTERS_MIN, GAP, Written, all_written, letters_in, written_in
 from mqlab.explain import _recorded, _standings, answers
-from mqlab.main import main
+from mqlab.main import COMMANDS, main
 from scenarios.answer_codes import ANSWER_CODES
+from scenarios.questions import QUESTIONS, Question
+from scenarios.setting_meanings import setting_meanings
 from scenarios.setting_values import SETTING_VALUES
 
 SEED = 57
+DATA = Path(__file__).parents[1] / "data"
 DRAWN = random.Random(SEED)
 KEYS = sorted(
     {key for release in releases_with_settings() for of in (settings_of(release),) for key in (*of.broker, *of.client)}
 )
 WRITTEN = DRAWN.sample([one for one in all_written() if one.level and one.letters >= FIT_LETTERS_MIN], 40)
+MISTYPED = random.Random(SEED).sample([key for key in KEYS if len(key) > 8], 40)
 
 
 @pytest.mark.parametrize("one", WRITTEN, ids=lambda one: one.by)
@@ -58,6 +66,41 @@ def test_a_setting_is_told_with_its_defaults(key: str) -> None:
         assert release in told
         for default in defaults - {""}:
             assert f"{default} on" in told
+
+
+@pytest.mark.parametrize("one", WRITTEN, ids=lambda one: one.by)
+def test_a_warning_is_no_sign_of_an_incident_whose_words_it_has_not(one: Written) -> None:
+    line = f"2026-03-05 18:20:00 WARN SendMessageThread_1 - {GAP.sub('value-7', one.text)}"
+    whole = [line, *(f"{other.by.split('.')[-2]}: {other.text}" for other in all_written() if other.fits(line))]
+    for found in answers(line):
+        if found.name.startswith("a sign of "):
+            sign = scenarios.incident(found.name.removeprefix("a sign of ")).sign
+            words = [wording.words.strip().lower() for wording in WORDINGS if sign and wording.event in sign.events]
+            assert any(one in text.lower() for one in words for text in whole), found.name
+
+
+@pytest.mark.parametrize("one", WRITTEN, ids=lambda one: one.by)
+def test_a_text_that_nothing_writes_is_near_at_most(one: Written) -> None:
+    """The words of a warning turned round: nothing logs them so, and no incident is told as if it were sure."""
+    words = [word for word in re.findall(r"[A-Za-z]+", one.text) if len(word) > 2]
+    with contextlib.suppress(UsageError):
+        for found in answers(" ".join(reversed(words))):
+            # A text of one word is the same from both ends.
+            assert found.kind in ("nearest", "question") or len(words) < 3, (found.kind, found.name)
+            assert found.kind != "nearest" or "is not known; the nearest that is:" in found.name
+            assert (
+                any("need not mean the same" in line or "nothing of your cluster" in line for line in found.sure)
+                or len(words) < 3
+            )
+
+
+@pytest.mark.parametrize("key", MISTYPED, ids=str)
+def test_a_key_that_is_mistyped_gets_the_nearest_and_is_told_so(key: str) -> None:
+    typed = key[: len(key) // 2] + key[len(key) // 2 + 1 :]
+    (found,) = answers(typed)
+    assert (found.kind, "is not known" in found.name) == ("nearest", True)
+    assert key in found.happens
+    assert found.sure == ["near by its words alone: it need not mean the same"]
 
 
 @pytest.mark.parametrize("incident", scenarios.INCIDENTS, ids=lambda incident: incident.name)
@@ -204,7 +247,6 @@ def test_the_nearest_are_found_by_words_misspelt_and_are_told_with_what_people_s
 
 @pytest.mark.parametrize(("asked", "incident"), [
     ("REJECTREQUEST", "append-lock-over-1s"), ("TIMEOUT_CLEAN_QUEUE", "append-stall"), ("PC_SYNCHRONIZED", "append-lock-over-1s"),
-    ("system busy", "append-lock-over-1s"), ("broker busy", "append-stall"),
     ("connect to 10.0.0.1:10911 failed", "broker-address-unreachable"),
 ])  # fmt: skip
 def test_a_piece_of_an_error_leads_to_its_incident(asked: str, incident: str) -> None:
@@ -228,16 +270,107 @@ def test_a_value_is_told_and_is_in_the_classes_of_each_release(name: str) -> Non
     assert all(scenarios.incident(one) for one in SETTING_VALUES[name].incidents)
 
 
-@pytest.mark.parametrize(("asked", "incident"), [
-    ("why is my consumer lagging", "consumer-too-slow"),
-    ("why are my messages consumed twice", "same-client-id-in-containers"),
-    ("why does my broker not start", "port-taken"),
-])  # fmt: skip
-def test_a_question_leads_to_the_nearest_incidents_and_is_told_so(asked: str, incident: str) -> None:
+def _asked() -> list[dict[str, str]]:
+    return [json.loads(line) for line in (DATA / "questions.jsonl").read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("one", [one for one in _asked() if one["incident"]], ids=lambda one: one["asked"])
+def test_a_question_is_answered_by_causes_that_are_told_apart_and_the_next_command(one: dict[str, str]) -> None:
+    found = answers(one["asked"])
+    told = "\n".join(line for answer in found for line in (answer.name, *answer.happens, *answer.see))
+    assert one["incident"] in told
+    assert one["cause"] in told
+    assert one["next"] in "\n".join(line for answer in found for line in (*answer.do, *answer.see))
+    assert found[0].sure
+
+
+@pytest.mark.parametrize("one", [one for one in _asked() if not one["incident"]], ids=lambda one: one["asked"])
+def test_what_no_cause_is_known_of_is_said_to_be_unknown(one: dict[str, str]) -> None:
+    with contextlib.suppress(UsageError):
+        (found,) = answers(one["asked"])
+        assert found.kind == "nearest"
+        assert "is not known" in found.name
+        assert "need not mean the same" in found.sure[0]
+
+
+def test_twenty_questions_are_asked() -> None:
+    assert len([one for one in _asked() if one["incident"]]) >= 20
+    assert [one for one in _asked() if not one["incident"]]
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda one: one.name)
+def test_a_question_names_what_is_there(question: Question) -> None:
+    """Incidents, commands of mqadmin of a recorded release, commands of the lab."""
+    for name in question.causes:
+        assert scenarios.incident(name)
+    commands = [one.split()[:2] for one in question.do]
+    assert {name for tool, name in commands if tool == "mqadmin"} <= _mqadmin()
+    assert {name for tool, name in commands if tool == "mqlab"} <= {name for names, _ in COMMANDS for name in names}
+
+
+@cache
+def _mqadmin() -> frozenset[str]:
+    """What each ``commandName`` of the newest release's tools gives."""
+    release = recorded_releases()[-1]
+    names = [one for one in class_names(release) if one.startswith("org.apache.rocketmq.tools.command.")]
+    return frozenset(text for one in names for text in texts(class_of(release, one)) if text.isalnum())
+
+
+@pytest.mark.parametrize("asked", ["system busy", "broker busy", "the broker says system busy all the time"])
+def test_of_a_busy_broker_the_words_in_brackets_are_told_apart(asked: str) -> None:
     (found,) = answers(asked)
-    assert found.kind == "nearest"
-    assert any(one.startswith(f"{incident}: ") for one in found.happens), found.happens
-    assert "near by its words alone" in found.sure[0]
+    told = "\n".join(found.happens)
+    for words in (
+        "[TIMEOUT_CLEAN_QUEUE]",
+        "[REJECTREQUEST]",
+        "[PCBUSY_CLEAN_QUEUE]",
+        "[PC_SYNCHRONIZED]",
+        "[OVERLOAD]",
+    ):
+        assert words in told
+
+
+def test_an_incident_is_told_with_a_message_of_its_own() -> None:
+    """Not with another one's that the same piece is in."""
+    for asked in ("busy, start flow control for a while, period in queue", "[OVERLOAD]system busy"):
+        signs = [one for one in answers(asked) if one.kind == "line"]
+        assert signs
+        for found in signs:
+            told = [line for line in found.happens if " throws or answers " in line]
+            incident = scenarios.incident(found.name.removeprefix("a sign of "))
+            words = [one.words.strip() for one in WORDINGS if incident.sign and one.event in incident.sign.events]
+            assert all(any(one in line for one in words) for line in told)
+
+
+def test_what_a_setting_does_is_told_by_a_class_that_reads_it() -> None:
+    assert len(setting_meanings()) > 100
+    for (whose, key), meaning in setting_meanings().items():
+        readers = all_readers().get((whose, key), {})
+        assert not meaning.by or meaning.by in readers, key
+        (found,) = (one for one in answers(key) if one.name.startswith(f"{key} (of a {whose}"))
+        assert found.happens[0] == meaning.does
+
+
+@pytest.mark.parametrize(("whose", "key", "reader"), [
+    ("broker", "waitTimeMillsInSendQueue", "broker.latency.BrokerFastFailure"),
+    ("broker", "timerCongestNumEachSlot", "store.timer.TimerMessageStore"),
+    ("client", "sendMsgTimeout", "client.impl.producer.DefaultMQProducerImpl"),
+])  # fmt: skip
+def test_who_reads_a_setting_is_what_the_classes_of_a_release_say(whose: str, key: str, reader: str) -> None:
+    assert reader in read_readers("5.5.0", whose)[key]
+    kept = {
+        key for (of, key), names in all_readers().items() if of == whose and any("5.5.0" in on for on in names.values())
+    }
+    assert kept == {key for key, names in read_readers("5.5.0", whose).items() if 0 < len(names) <= READERS_MAX}
+    if (whose, key) not in setting_meanings():
+        (found,) = answers(key)
+        assert found.happens[0].startswith("What it does the lab does not tell; what reads it: ")
+        assert reader in found.happens[0]
+
+
+def test_a_code_in_words_is_the_code() -> None:
+    assert [one.name for one in answers("slave not available")] == ["code 11, SLAVE_NOT_AVAILABLE"]
+    assert not any("broker-slow" in line for one in answers("FLUSH_SLAVE_TIMEOUT") for line in (*one.sure, *one.see))
 
 
 @pytest.mark.parametrize(("line", "by"), [
