@@ -13,7 +13,16 @@ from harness.audit.reading import BrokerReading
 from harness.audit.slaves import serves_no_reads
 from harness.audit.values import OF_FILES
 from harness.model import rocketmq
-from harness.model.broker_conf import BYTE_ORDER_MARK, COMMENT, NOT_ASCII, SET_TWICE, ConfFile, Fate, JudgedConf
+from harness.model.broker_conf import (
+    BACKSLASH,
+    BYTE_ORDER_MARK,
+    COMMENT,
+    NOT_ASCII,
+    SET_TWICE,
+    ConfFile,
+    Fate,
+    JudgedConf,
+)
 from harness.printable import excerpt
 from harness.releases.central import version_key
 from harness.releases.judged_conf import judge_file
@@ -26,7 +35,7 @@ IGNORED_KEYS, DEAD_KEYS, IGNORED_VALUES, READ_OTHERWISE = (
     "read-otherwise",
 )
 OF_KEYS = frozenset(
-    {IGNORED_KEYS, DEAD_KEYS, IGNORED_VALUES, READ_OTHERWISE, BYTE_ORDER_MARK, SET_TWICE, COMMENT, NOT_ASCII}
+    {IGNORED_KEYS, DEAD_KEYS, IGNORED_VALUES, READ_OTHERWISE, BYTE_ORDER_MARK, SET_TWICE, COMMENT, NOT_ASCII, BACKSLASH}
 )
 """Kinds of findings that are about a key of the file, not about what the broker does."""
 ACL, AUTHENTICATION = "aclEnable", "authenticationEnabled"

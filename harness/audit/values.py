@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from harness.audit.finding import AuditFinding, Severity
 from harness.audit.reading import BrokerReading
 from harness.audit.settings import whole_of
-from harness.model.rocketmq import SEND_WAIT, SEND_WAIT_MS
+from harness.model.rocketmq import BROKER_PERMISSION, FRAME_BYTES_MAX, FRAME_LIMIT, SEND_WAIT, SEND_WAIT_MS
 from harness.printable import excerpt
 
 HOURS = range(24)
@@ -22,6 +22,9 @@ FILE_BYTES, MESSAGE_BYTES, QUEUE_FILE_BYTES = 1 << 30, 1 << 22, 6_000_000
 LISTEN_PORT, PORTS = 10911, 1 << 16
 BESIDE_BODY_BYTES = 1 << 15
 """Properties may have so many bytes beside a body of maxMessageSize."""
+READ, WRITE = 4, 2
+"""org.apache.rocketmq.common.constant.PermName."""
+PATHS = ("storePathRootDir", "storePathCommitLog", "storePathDLedgerCommitLog", "readOnlyCommitLogStorePaths")
 DOES_NOT_START = "the broker does not start"
 _DELAYS = re.compile(r"[+-]?\d+[smhd]( [+-]?\d+[smhd])*", re.ASCII)
 _ADDRESS = re.compile(r"[^\s,;]+:\d{1,5}", re.ASCII)
@@ -107,6 +110,13 @@ def files(broker: BrokerReading) -> Iterator[AuditFinding]:
             f"mappedFileSizeConsumeQueue={queue}: sends are acknowledged, and no message reaches its queue",
             f"mappedFileSizeConsumeQueue={QUEUE_FILE_BYTES}, or leave it out.",
         )  # fmt: skip
+    if longest > FRAME_BYTES_MAX:
+        yield _warning(
+            "message-over-frame", broker,
+            f"maxMessageSize={longest:,} is more than a frame has, {FRAME_BYTES_MAX:,} bytes unless the JVM was started with "
+            f'-D{FRAME_LIMIT}: a longer send ends without an answer ("TooLongFrameException" in the broker\'s remoting.log)',
+            f"maxMessageSize={FRAME_BYTES_MAX - BESIDE_BODY_BYTES} at most, or -D{FRAME_LIMIT}=BYTES for brokers and clients.",
+        )  # fmt: skip
     if longest <= 0:
         yield _critical(
             "no-message-fits", broker, f"maxMessageSize={longest}: each send is refused as too long (CODE 13)",
@@ -138,6 +148,53 @@ def waits(broker: BrokerReading) -> Iterator[AuditFinding]:
             f"flushIntervalCommitLog={interval_ms}: the thread that flushes never waits and takes a core",
             "flushIntervalCommitLog=500, in milliseconds.",
         )  # fmt: skip
+
+
+def permission(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """What a broker registers as the permission of its topics: 4 to read and 2 to write (``PermName``). With 2 sends were answered
+    with SEND_OK and nothing came to a consumer, with 4 sends had no route (4.9.7)."""
+    value = whole_of(broker.conf, BROKER_PERMISSION, READ | WRITE)
+    reads, writes = value & READ, value & WRITE
+    if writes and not reads:
+        yield _critical(
+            "nothing-is-read", broker,
+            f"{BROKER_PERMISSION}={value}: sends are stored, and no consumer gets anything of this broker",
+            f"{BROKER_PERMISSION}={READ | WRITE}, or leave it out.",
+        )  # fmt: skip
+    elif not writes:
+        gets = "consumers read what is there" if reads else "consumers get nothing of it either"
+        yield _warning(
+            "nothing-is-written", broker,
+            f'{BROKER_PERMISSION}={value}: producers send this broker nothing ("No route info of this topic" where there is no '
+            f"other one); {gets}",
+            f"{BROKER_PERMISSION}={READ | WRITE}, unless the broker is being emptied.",
+        )  # fmt: skip
+
+
+def controllers(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """``ReplicasManager`` asks controllers who is master before the broker registers (5.3.3, 5.5.0)."""
+    conf = broker.conf
+    is_led = broker.has_attributes and conf.get("enableControllerMode") == "true" and not broker.in_group
+    if is_led and not conf.get("controllerAddr", "").strip(" ;"):
+        yield _critical(
+            "no-controller", broker,
+            'enableControllerMode=true without controllerAddr: the broker prints "boot success" and registers nowhere, so that '
+            'clients have no route; its broker.log repeats "Failed to init controller metadata"',
+            "controllerAddr=HOST:PORT;HOST:PORT, or remove enableControllerMode.",
+        )  # fmt: skip
+
+
+def paths(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """Java opens a path as it is written; who puts a home or a variable into it is a shell."""
+    for key in PATHS:
+        path = broker.conf.get(key, "")
+        if path.startswith("~") or "$" in path:
+            yield _critical(
+                "path-of-a-shell", broker,
+                f"{key}={excerpt(path)}: no shell reads it, and the store lies in a directory of this very name, below the "
+                "one that the broker is started in; started from elsewhere it has an empty store",
+                f"{key}=/the/whole/path.",
+            )  # fmt: skip
 
 
 def role(broker: BrokerReading) -> Iterator[AuditFinding]:
@@ -333,7 +390,7 @@ def _warning(kind: str, broker: BrokerReading, says: str, advice: str) -> AuditF
     return AuditFinding(kind=kind, severity=Severity.WARNING, where=broker.words, says=says, advice=advice)
 
 
-OF_RUNNING = (deletion, files, waits)
+OF_RUNNING = (deletion, files, waits, permission)
 """What may be so of a broker that runs."""
-OF_FILES = (name_servers, *OF_RUNNING, role, ports, group, copies, stores, starts)
+OF_FILES = (name_servers, *OF_RUNNING, controllers, paths, role, ports, group, copies, stores, starts)
 """What may be so of a broker.conf."""

@@ -20,7 +20,13 @@ class Fate(StrEnum):
     UNKNOWN = "not read"
 
 
-SET_TWICE, BYTE_ORDER_MARK, COMMENT, NOT_ASCII = "set-twice", "byte-order-mark", "comment-in-value", "not-ascii"
+SET_TWICE, BYTE_ORDER_MARK, COMMENT, NOT_ASCII, BACKSLASH = (
+    "set-twice",
+    "byte-order-mark",
+    "comment-in-value",
+    "not-ascii",
+    "backslash",
+)
 """Kinds of oddities."""
 
 

@@ -11,7 +11,7 @@ import javaproperties
 
 from harness.bounded import read_whole
 from harness.errors import ConfigurationError
-from harness.model.broker_conf import BYTE_ORDER_MARK, COMMENT, NOT_ASCII, SET_TWICE, ConfFile, Entry, Oddity
+from harness.model.broker_conf import BACKSLASH, BYTE_ORDER_MARK, COMMENT, NOT_ASCII, SET_TWICE, ConfFile, Entry, Oddity
 from harness.printable import excerpt
 from harness.releases.border import masked, told
 
@@ -25,6 +25,10 @@ CONTINUED_MAX = 1_000
 
 BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_ESCAPED_LETTER = re.compile(r"(?<!\\)(?:\\\\)*\\[A-Za-tv-z0-9.]")
+"""Whoever writes such an escape means a directory's name, as ``D:\\data``."""
+_DRIVE = re.compile(r"[=:\s][A-Za-z]:\\")
+_JOINS = re.compile(r"(?<!\\)(?:\\\\)*\\(?:\r\n|\r|\n)[ \t\f]*([a-z][A-Za-z0-9]+)[ \t]*=")
 _BEHIND = re.compile(r"(?:^|\s)(#|//).*", re.DOTALL)
 
 
@@ -47,7 +51,7 @@ def read_conf(path: Path) -> ConfFile:
         )
     entries: dict[str, Entry] = {}
     oddities: list[Oddity] = []
-    for line, key, text in _pairs(data, path):
+    for line, key, text, source in _pairs(data, path):
         behind = key.removeprefix(mark.decode("iso-8859-1"))
         if mark and behind != key and (not behind or behind[0] in "#!"):
             continue  # The mark makes a key of a comment or of an empty line, which costs nothing.
@@ -60,6 +64,7 @@ def read_conf(path: Path) -> ConfFile:
                 advice="Give the file that brokers are started with.",
             )
         entries[key] = Entry(text=text, line=line)
+        oddities += _taken_away(key, entries[key], source)
         if behind != key:
             oddities.append(_marked(behind))
     for key, entry in entries.items():
@@ -113,8 +118,8 @@ def _endless(data: bytes) -> int:
     return 0
 
 
-def _pairs(data: bytes, path: Path) -> Iterator[tuple[int, str, str]]:
-    """Each line that sets something, with its number."""
+def _pairs(data: bytes, path: Path) -> Iterator[tuple[int, str, str, str]]:
+    """Each line that sets something, with its number, and as it was written."""
     line = 1
     elements = javaproperties.parse(data)
     while True:
@@ -129,7 +134,7 @@ def _pairs(data: bytes, path: Path) -> Iterator[tuple[int, str, str]]:
         if element is None:
             return
         if isinstance(element, javaproperties.KeyValue):
-            yield line, element.key, element.value
+            yield line, element.key, element.value, element.source
         line += len(_LINE_END.findall(element.source))
 
 
@@ -160,6 +165,18 @@ def _marked(key: str) -> Oddity:
         "not read",
         advice="Save it as UTF-8 without a byte order mark.",
     )
+
+
+def _taken_away(key: str, entry: Entry, source: str) -> Iterator[Oddity]:
+    """Backslashes of a path as Windows has them, which begin an escape to Java, or make one line of two."""
+    joins = _JOINS.search(source)
+    if joins or (("path" in key.lower() or _DRIVE.search(source)) and _ESCAPED_LETTER.search(source)):
+        says = (
+            f"line {entry.line}: a \\ at a line's end makes the next line a part of it, so that {excerpt(joins[1])} is not set"
+            if joins
+            else f'line {entry.line}: {excerpt(key)} is "{told(key, entry.text)}" to a broker, since a \\ is taken away'
+        )
+        yield Oddity(kind=BACKSLASH, line=entry.line, key=key, says=says, advice="Write / in place of \\ in a path.")
 
 
 def _of_value(key: str, entry: Entry) -> Iterator[Oddity]:

@@ -9,7 +9,9 @@ import pytest
 from harness.audit.conf import judge_conf
 from harness.audit.finding import AuditFinding, Severity
 from harness.model.broker_conf import conf_of
+from harness.model.rocketmq import FRAME_BYTES_MAX, FRAME_LIMIT
 from harness.releases.class_file import class_of, texts
+from harness.releases.jars import recorded_releases
 from tests.lib.conf_oracle import is_brokers, stock
 
 POOL_OF_5X = {"transientStorePoolEnable": "true", "flushDiskType": "SYNC_FLUSH"}
@@ -36,6 +38,12 @@ def found(settings: dict[str, str], release: str = "4.9.7") -> dict[str, AuditFi
     ({"fileReservedTime": "0"}, "files-not-kept", Severity.CRITICAL, "at deleteWhen=04 each but the newest"),
     ({"fileReservedTime": "-1"}, "files-not-kept", Severity.CRITICAL, "fileReservedTime=-1"),
     ({"mappedFileSizeCommitLog": "1024"}, "files-too-small", Severity.CRITICAL, "acknowledged with SEND_OK and not stored"),
+    ({"maxMessageSize": "16777217"}, "message-over-frame", Severity.WARNING, "more than a frame has, 16,777,216 bytes"),
+    ({"brokerPermission": "2"}, "nothing-is-read", Severity.CRITICAL, "no consumer gets anything"),
+    ({"brokerPermission": "4"}, "nothing-is-written", Severity.WARNING, "consumers read what is there"),
+    ({"brokerPermission": "0"}, "nothing-is-written", Severity.WARNING, "consumers get nothing of it either"),
+    ({"storePathRootDir": "~/store"}, "path-of-a-shell", Severity.CRITICAL, "no shell reads it"),
+    ({"storePathCommitLog": "${user.home}/log"}, "path-of-a-shell", Severity.CRITICAL, "storePathCommitLog=${user.home}/log"),
     ({"maxMessageSize": "2147483647"}, "files-too-small", Severity.CRITICAL, "maxMessageSize=2,147,483,647"),
     ({"mappedFileSizeCommitLog": "0"}, "no-files", Severity.CRITICAL, "each send fails"),
     ({"mappedFileSizeCommitLog": "-1"}, "no-files", Severity.CRITICAL, "each send fails"),
@@ -150,3 +158,27 @@ def test_what_a_broker_prints_as_it_refuses_two_kinds_of_groups_is_in_its_class(
     printed = [one.removesuffix("%n") for one in texts(class_of(release, "org.apache.rocketmq.broker.BrokerStartup"))]
     assert any(one and f'"{one}"' in says for one in printed)
     assert {"default", "defaultRocksDB"} <= {*texts(class_of(release, "org.apache.rocketmq.store.StoreType"))}
+
+
+def test_a_controller_is_asked_for_where_a_release_knows_one() -> None:
+    led = {"enableControllerMode": "true"}
+    for blank in ({}, {"controllerAddr": ""}, {"controllerAddr": " ; "}):
+        assert found({**led, **blank}, "5.3.3")["no-controller"].severity is Severity.CRITICAL
+    assert "no-controller" not in found({**led, "controllerAddr": "h:9878"}, "5.3.3")
+    assert "no-controller" not in found(led, "4.9.7")
+    assert "no-controller" not in found({"controllerAddr": ""}, "5.5.0")
+
+
+@pytest.mark.parametrize("release", ["4.9.7", "5.5.0"])
+def test_what_fits_is_not_told(release: str) -> None:
+    fits = {"maxMessageSize": "16777216", "brokerPermission": "6", "storePathRootDir": "/data/~old/store"}
+    assert (
+        not {"message-over-frame", "nothing-is-read", "nothing-is-written", "path-of-a-shell"}
+        & found(fits, release).keys()
+    )
+
+
+def test_the_frame_is_the_same_in_the_classes_of_each_release() -> None:
+    for release in recorded_releases():
+        assert FRAME_LIMIT in texts(class_of(release, "org.apache.rocketmq.remoting.netty.NettyDecoder"))
+        assert str(FRAME_BYTES_MAX) in texts(class_of(release, "org.apache.rocketmq.remoting.netty.NettyDecoder"))

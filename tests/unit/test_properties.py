@@ -58,6 +58,24 @@ def test_a_byte_order_mark_costs_the_first_key(tmp_path: Path) -> None:
     assert "part of its first key" in found.oddities[0].says
 
 
+@pytest.mark.parametrize(("written", "says"), [
+    ("storePathRootDir=D:\\data\\store", 'line 1: storePathRootDir is "D:datastore" to a broker, since a \\ is taken away'),
+    ("storePathRootDir=C:\\\nbrokerId=0",
+     "line 1: a \\ at a line's end makes the next line a part of it, so that brokerId is not set"),
+])  # fmt: skip
+def test_a_backslash_that_a_broker_takes_away_is_named(tmp_path: Path, written: str, says: str) -> None:
+    (odd,) = conf(tmp_path, written.encode()).oddities
+    assert (odd.kind, odd.says) == ("backslash", says)
+    assert odd.advice == "Write / in place of \\ in a path."
+
+
+@pytest.mark.parametrize(
+    "written", ["a=C:\\\\ok\\\\log", "a=b\\\n  c", "a\\ b=c", "a=x\\:y", "a=\\u0041", "namesrvAddr=a:1;\\\n  b:2"]
+)
+def test_a_backslash_that_is_meant_is_not_named(tmp_path: Path, written: str) -> None:
+    assert not conf(tmp_path, written.encode()).oddities
+
+
 @pytest.mark.parametrize("first", [b"# mine\n", b"!\r\n", b"\n", b"\r\n"])
 def test_a_byte_order_mark_before_a_comment_or_an_empty_line_costs_nothing(tmp_path: Path, first: bytes) -> None:
     found = conf(tmp_path, b"\xef\xbb\xbf" + first + b"brokerName=a\n")
