@@ -413,6 +413,13 @@ def _of_file(found: Upgrade) -> Iterator[Entry]:
     conf = found.settings.conf
     if conf is None:
         return
+    if conf.in_force.get("enableDLegerCommitLog") == "true":
+        yield [
+            "YOUR FILE  it is a member of a DLedger group (enableDLegerCommitLog=true), and nothing of the record was measured "
+            "with one: what stands below of masters, slaves and flushes is of plain commit logs",
+            f"{LEADS_TO}try the upgrade on a group of its own first, a member at a time, the leader last  "
+            "[advised, not measured]",
+        ]
     for says, advice in dict.fromkeys(conf.urgent):
         yield [f"YOUR FILE  {says}", f"{LEADS_TO}{advice}"]
     if comes := [key.at for key in conf.keys if key.comes]:

@@ -656,3 +656,16 @@ def test_what_a_file_has_not_turned_on_is_counted_and_not_told(
     assert [line.partition(":")[0] for line in everything.splitlines() if line[0].isalpha()][:3] == [
         line.partition(":")[0] for line in shown.splitlines() if line[0].isalpha()
     ][:3]
+
+
+def test_a_member_of_a_dledger_group_is_told_that_nothing_was_measured_with_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conf = tmp_path / "broker.conf"
+    group = "dLegerGroup=b\ndLegerPeers=n0-h:40911;n1-h:40912;n2-h:40913\ndLegerSelfId=n0\n"
+    for mode, is_told in (("true", True), ("false", False)):
+        conf.write_text(f"brokerName=b\nenableDLegerCommitLog={mode}\n{group}", "utf-8")
+        assert main(["upgrade", "--from", "4.9.7", "--to", "5.5.0", "--broker-conf", str(conf)]) == EXIT_OK
+        told = capsys.readouterr().out
+        assert ("YOUR FILE  it is a member of a DLedger group" in told) == is_told
+        assert len(told.splitlines()) <= 50
