@@ -76,7 +76,8 @@ class Cure:
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosed:
-    """An incident that was found, what its lines mean and what to do; ``cures`` is what was measured of that.
+    """An incident that was found, what its lines mean and what to do; ``cures`` is what was measured of that, ``title`` and
+    ``symptom`` the incident in words.
 
     ``is_replayed`` says whether the lab has arms of it.
     """
@@ -86,6 +87,8 @@ class Diagnosed:
     advice: str
     cures: tuple[Cure, ...]
     is_replayed: bool
+    title: str
+    symptom: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +190,7 @@ def _diagnosed(found: Found, incident: Incident, ledger: Sequence[Finding], rele
     )
     return Diagnosed(
         found=found, because=incident.sign.because if incident.sign else "", advice=found.advice or incident.advice, cures=cures,
-        is_replayed=incident.is_replayed,
+        is_replayed=incident.is_replayed, title=incident.title, symptom=incident.symptom,
     )  # fmt: skip
 
 

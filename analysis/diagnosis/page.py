@@ -17,6 +17,9 @@ MARGIN = 0.05
 """Of the time between the first and the last incident, left free on both sides."""
 BAND_REM = 1.4
 TICKS_REM = 0.9
+ANSWERED_MAX = 3
+"""Incidents that are told before the first fold."""
+PLACES_MAX, WARNED_FIRST_MAX = 4, 3
 NOWHERE = "broker not named"
 
 
@@ -75,6 +78,9 @@ def render(found: Diagnosis) -> str:
             lanes=() if axis is None else tuple(_lanes(found.incidents, axis)),
             axis_from=words_of(axis.from_s) if axis else "",
             axis_to=words_of(axis.to_s) if axis else "",
+            answers=_answers(found.incidents)[:ANSWERED_MAX],
+            further=[answer["title"] for answer in _answers(found.incidents)[ANSWERED_MAX:]],
+            warned_first=WARNED_FIRST_MAX,
             views=[_view(number, one) for number, one in enumerate(found.incidents)],
             silent=sorted(found.silent.items()),
             files=[
@@ -136,6 +142,43 @@ def _bands(incidents: Sequence[Diagnosed], numbers: Sequence[int], axis: _Axis) 
             left=axis.at(found.from_s), width=round(axis.at(found.to_s) - axis.at(found.from_s), 3),
             top_rem=round(0.2 + row * BAND_REM, 2),
         )  # fmt: skip
+
+
+def _answers(incidents: Sequence[Diagnosed]) -> list[dict[str, object]]:
+    """What is told first: each incident once, however often it happened, in the order of the diagnosis."""
+    by: dict[str, list[tuple[int, Diagnosed]]] = {}
+    for number, one in enumerate(incidents):
+        by.setdefault(one.found.incident, []).append((number, one))
+    return [_answer(some) for some in by.values()]
+
+
+def _answer(some: Sequence[tuple[int, Diagnosed]]) -> dict[str, object]:
+    (number, first), all_found = some[0], [one.found for _, one in some]
+    times = [at for found in all_found for at in (found.from_s, found.to_s) if at is not None]
+    where = [
+        f"{noun} {', '.join(names[:PLACES_MAX])}"
+        + (f" and {len(names) - PLACES_MAX} more" if len(names) > PLACES_MAX else "")
+        for noun in ("brokers", "groups", "topics")
+        if (names := list(dict.fromkeys(name for found in all_found for name in getattr(found, noun))))
+    ]
+    name = first.found.incident
+    return {
+        "id": _id(number),
+        "title": first.title,
+        "incident": name,
+        "symptom": first.symptom,
+        "times": len(some),
+        "when": _during(min(times), max(times)) if times else "at a time that no line has",
+        "where": "; ".join(where),
+        "why": first.found.why[:2],
+        "because": first.because,
+        "against": first.found.against[:1],
+        "do": first.advice,
+        "command": f"mqlab explain {name}",
+        "sure": first.found.sure,
+        "measured": list(first.cures)[-1:],
+        "unreplayed": "" if first.is_replayed else f"{NOTHING_REPLAYS} it",
+    }
 
 
 def _view(number: int, one: Diagnosed) -> dict[str, object]:

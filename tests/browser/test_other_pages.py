@@ -57,6 +57,8 @@ def test_a_page_fits_its_window_and_is_read_in_light_and_dark(
 @pytest.mark.parametrize("width", [400, 1280])
 @pytest.mark.parametrize(("name", "words"), [
     ("upgrade", ["Upgrade 4.9.7 -> 5.5.0", "PREPARE BEFORE YOU START", "NOT KNOWN"]),
+    ("diagnosis", ["An append of more than a second", "DO", "How sure", "mqlab explain append-lock-over-1s"]),
+    ("nothing", ["None of the known incidents is in these logs", "DO", "mqlab diagnose"]),
     ("sweep", ["set waitTimeMillsInSendQueue=400 (now 200)", "DO", "How sure: measured here"]),
 ])  # fmt: skip
 def test_an_answer_stands_on_five_screens_before_the_first_fold(

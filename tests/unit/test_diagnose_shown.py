@@ -92,7 +92,8 @@ def test_the_page_has_a_band_and_its_lines_for_each_incident_without_scripts(tmp
     assert page.seen["script"] == 0
     assert page.seen["a.band sure"] == 2
     assert page.seen["a.tick"] > 5
-    assert page.seen["details"] == 3, "the lines of each, and what else came with the locks"
+    assert page.seen["details"] == 4, "the rest, the lines of each, and what else came with the locks"
+    assert page.seen["section.answer"] == 2
 
 
 def test_a_line_of_a_log_can_put_nothing_into_the_page(tmp_path: Path) -> None:
