@@ -8,8 +8,10 @@ import resource
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
+from pyspark.sql import SparkSession
 
 from analysis.ledger.lines import read_documents
 from analysis.report.locust import locust_counts
@@ -44,6 +46,9 @@ READERS: dict[str, Callable[[Path], object]] = {
 }
 MEMORY_KB_MAX = 1_000_000
 """What a document may come to while it is looked at."""
+
+NOBODY = cast(SparkSession, None)
+"""Files of a run on this machine are brought by nobody."""
 
 
 def _pipe(path: Path) -> None:
@@ -192,13 +197,13 @@ def test_an_excerpt_is_taken_before_a_line_without_an_end_and_none_behind_it(tmp
     content = b"first\n" + ENDLESS + b"\nlast\n"
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     cited = _cites(*(EvidenceLine(excerpt="", file=name, line=number) for number in (1, 2, 3)))
-    (found,) = with_excerpts([cited], tmp_path)
+    (found,) = with_excerpts(NOBODY, [cited], tmp_path)
     assert [line.excerpt for line in found.evidence] == ["first"]
 
 
 def test_an_excerpt_of_what_is_no_file_is_none(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.log")
-    (found,) = with_excerpts([_cites(EvidenceLine(excerpt="", file="pipe.log", line=1))], tmp_path)
+    (found,) = with_excerpts(NOBODY, [_cites(EvidenceLine(excerpt="", file="pipe.log", line=1))], tmp_path)
     assert found.verdict is VerdictKind.UNDECIDED
 
 
