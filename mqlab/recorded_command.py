@@ -18,6 +18,9 @@ from mqlab.own_incident import KEPT, KEPT_CONF, SUFFIX
 _TEXTS = ("--set", "--sweep", "--param", "--image")
 """Options whose values are never opened."""
 
+CHARACTERS_MAX = 2**17
+"""Of a command, as of one word of it (``MAX_ARG_STRLEN`` of Linux): it is parted into words character by character."""
+
 Parse = Callable[[Sequence[str]], argparse.Namespace]
 
 
@@ -71,6 +74,8 @@ def _check_paths(run: Path, words: Sequence[str]) -> None:
 
 def words_of(run: Path, manifest: Manifest) -> list[str]:
     """The words of the command, with the run's own copies of the user's files. Raises ValueError."""
+    if len(manifest.command) > CHARACTERS_MAX:
+        raise ValueError(f"it has more than {CHARACTERS_MAX:,} characters")
     kept = {path.name: str(path) for path in (run / KEPT).glob(f"*{SUFFIX}")}
     words = [kept.get(Path(word).name, word) for word in shlex.split(manifest.command)[1:]]
     if (conf := own_file(run, KEPT_CONF)) and "--broker-conf" in words:

@@ -285,6 +285,10 @@ COMMANDS = {
     "an open quote": ("mqlab verify 'append-stall", "No closing quotation"),
     "an unknown option": ("mqlab verify append-stall --nothing", "unrecognized arguments"),
     "a value of none": ("mqlab verify append-stall --release nine", "unknown release"),
+    "endless": (
+        "mqlab verify" + " append-stall" * 100_000,
+        "its command cannot be carried out: it has more than 131,072",
+    ),
     "help": ("mqlab verify --help", "its command cannot be carried out"),
     "another one behind": ("mqlab verify append-stall --seed nan", "its command cannot be carried out"),
     "none": ("", "holds a single trial"),
