@@ -6,18 +6,20 @@ on a machine without Spark, Java or a cluster. Times in series are seconds relat
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from analysis.ledger.runs import FINDINGS, CountedTrial, RecordedRun, read_lines
-from harness.errors import LedgerError, RunDirectoryError
+from harness.errors import LedgerError, RunDirectoryError, shown
 from harness.model.cells import ParameterValue
 from harness.model.findings import Finding
 from harness.model.scenario import Shown
 from harness.rundir.decode import DecodeError, read_document
 from harness.rundir.manifest import Manifest
 
+_PLACE = re.compile(r"[\w~+=@%,.-]+(/[\w~+=@%,.-]+)*")
 PAGE_DATA = Path("analysis") / "page.json"
 
 
@@ -122,6 +124,12 @@ class Table:
     note: str = ""
     links: Mapping[str, str] = field(default_factory=dict)
     folded: bool = False
+
+    def __post_init__(self) -> None:
+        for place in self.links.values():
+            # A page of somebody else's could lead to any address, and to a script.
+            if not _PLACE.fullmatch(place) or ".." in place.split("/"):
+                raise DecodeError(f"has a link to {shown(place)}, which is no file of the run")
 
 
 @dataclass(frozen=True, kw_only=True)

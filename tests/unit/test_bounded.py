@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from analysis.ledger.lines import read_documents
+from analysis.report.document import Table
 from analysis.report.locust import locust_counts
 from analysis.verdicts.excerpts import with_excerpts
 from harness.audit.remedy import deleted_before
@@ -25,7 +26,7 @@ from harness.model.findings import EvidenceLine, Finding
 from harness.model.verdicts import VerdictKind
 from harness.protocol.access import read_keys
 from harness.releases.properties import read_conf
-from harness.rundir.decode import read_document
+from harness.rundir.decode import DecodeError, read_document
 from harness.rundir.integrity import damage_of_content
 from harness.rundir.manifest import Manifest
 from harness.rundir.own_files import opened_own
@@ -211,3 +212,12 @@ def test_an_excerpt_of_what_is_no_file_is_none(tmp_path: Path) -> None:
 def test_counts_of_locust_that_are_none_are_left_out(tmp_path: Path, text: str) -> None:
     (tmp_path / "locust.json").write_text(text)
     assert locust_counts(tmp_path) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "place", ["javascript:alert(1)", "//evil.example/a", "/etc/passwd", "../../x", "a b", "", "data:,x"]
+)
+def test_a_table_of_a_report_leads_to_files_of_its_run_alone(place: str) -> None:
+    Table(title="t", columns=("a",), rows=(("b",),), links={"b": "trials/load.5.5.0.x-1.r2~2/locust.json"})
+    with pytest.raises(DecodeError, match="which is no file of the run"):
+        Table(title="t", columns=("a",), rows=(("b",),), links={"b": place})
