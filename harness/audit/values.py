@@ -184,6 +184,19 @@ def controllers(broker: BrokerReading) -> Iterator[AuditFinding]:
         )  # fmt: skip
 
 
+def users(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """Who asks for a user and has no store of users refuses everybody. Seen on a started broker of 5.5.0."""
+    conf = broker.conf
+    if conf.get("authenticationEnabled") == "true" and not conf.get("authenticationMetadataProvider", "").strip():
+        yield _critical(
+            "no-users", broker,
+            "authenticationEnabled=true without authenticationMetadataProvider: the broker starts and refuses each request "
+            '(CODE 16, "The authenticationMetadataProvider is not configured")',
+            "authenticationMetadataProvider=org.apache.rocketmq.auth.authentication.provider.LocalAuthenticationMetadataProvider, "
+            "and initAuthenticationUser for the first user.",
+        )  # fmt: skip
+
+
 def paths(broker: BrokerReading) -> Iterator[AuditFinding]:
     """Java opens a path as it is written; who puts a home or a variable into it is a shell."""
     for key in PATHS:
@@ -392,5 +405,5 @@ def _warning(kind: str, broker: BrokerReading, says: str, advice: str) -> AuditF
 
 OF_RUNNING = (deletion, files, waits, permission)
 """What may be so of a broker that runs."""
-OF_FILES = (name_servers, *OF_RUNNING, controllers, paths, role, ports, group, copies, stores, starts)
+OF_FILES = (name_servers, *OF_RUNNING, controllers, users, paths, role, ports, group, copies, stores, starts)
 """What may be so of a broker.conf."""

@@ -36,6 +36,16 @@ COMMON = frozenset({"listenPort", "namesrvAddr", "fetchNamesrvAddrByAddressServe
 """Keys of brokers that other nodes have as well."""
 
 ACL_GONE = "the access control lists of 4.x are gone, and the broker asks nobody who sends a request"
+ACL_INSTEAD = (
+    "Set, before others can reach the broker: authenticationEnabled=true with authenticationMetadataProvider="
+    "org.apache.rocketmq.auth.authentication.provider.LocalAuthenticationMetadataProvider, initAuthenticationUser="
+    '{"username":"U","password":"P"}, and innerClientAuthenticationCredentials={"accessKey":"U","secretKey":"P"} for slaves; '
+    "then authorizationEnabled=true with authorizationMetadataProvider="
+    "org.apache.rocketmq.auth.authorization.provider.LocalAuthorizationMetadataProvider. migrateAuthFromV1Enabled=true takes "
+    "the accounts of plain_acl.yml over. Clients sign as before; try a request without keys: it has to end with CODE 16."
+)
+"""The keys are of AuthConfig, the classes of the jar rocketmq-auth of 5.3.3 and 5.5.0; a started 5.5.0 with the first three refused
+what was not signed ("username cannot be null")."""
 _BLANKS = "".join(map(chr, range(0x21)))
 """What ``String.trim`` takes away."""
 
@@ -200,11 +210,7 @@ def _judged(key: str, text: str, line: int, known: Settings, release: str, has_p
     if key in known.dead:
         is_open = key == "aclEnable" and value == "true"
         why = ACL_GONE if is_open else f"nothing in {release} reads it"
-        advice = (
-            "Set up authenticationEnabled and authorizationEnabled, which take its place."
-            if is_open
-            else "Remove the line."
-        )
+        advice = ACL_INSTEAD if is_open else "Remove the line."
         return as_is(
             Fate.DEAD,
             default if value is None else value,

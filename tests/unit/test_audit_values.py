@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from harness.audit.conf import judge_conf
 from harness.audit.finding import AuditFinding, Severity
 from harness.model.broker_conf import conf_of
 from harness.model.rocketmq import FRAME_BYTES_MAX, FRAME_LIMIT
-from harness.releases.class_file import class_of, texts
+from harness.releases.class_file import class_of, has_class, texts
 from harness.releases.jars import recorded_releases
+from harness.releases.settings import settings_of
 from tests.lib.conf_oracle import is_brokers, stock
 
 POOL_OF_5X = {"transientStorePoolEnable": "true", "flushDiskType": "SYNC_FLUSH"}
@@ -182,3 +184,33 @@ def test_the_frame_is_the_same_in_the_classes_of_each_release() -> None:
     for release in recorded_releases():
         assert FRAME_LIMIT in texts(class_of(release, "org.apache.rocketmq.remoting.netty.NettyDecoder"))
         assert str(FRAME_BYTES_MAX) in texts(class_of(release, "org.apache.rocketmq.remoting.netty.NettyDecoder"))
+
+
+def test_users_have_a_store_where_they_are_asked_for() -> None:
+    asks = {"authenticationEnabled": "true"}
+    for release in ("5.3.3", "5.5.0"):
+        told = found(asks, release)["no-users"]
+        assert told.severity is Severity.CRITICAL
+        (provider,) = re.findall(r"authenticationMetadataProvider=([\w.]+)", told.advice)
+        assert "no-users" not in found({**asks, "authenticationMetadataProvider": provider}, release)
+        assert has_class(release, provider)
+    assert "no-users" not in found(asks, "5.2.0")
+
+
+@pytest.mark.parametrize("release", ["5.3.3", "5.5.0"])
+def test_the_whole_way_from_the_dead_key_is_in_the_classes_of_the_release(release: str) -> None:
+    told = found({"aclEnable": "true"}, release)["dead-keys"]
+    assert told.severity is Severity.CRITICAL
+    keys = set(re.findall(r"\b(\w*[aA]uth\w+)=", told.advice))
+    assert {
+        "authenticationEnabled",
+        "authenticationMetadataProvider",
+        "initAuthenticationUser",
+        "authorizationEnabled",
+        "innerClientAuthenticationCredentials",
+        "migrateAuthFromV1Enabled",
+        "authorizationMetadataProvider",
+    } <= keys
+    assert keys <= settings_of(release).broker.keys() - set(settings_of(release).dead)
+    for provider in re.findall(r"org\.apache\.rocketmq[\w.]+Provider", told.advice):
+        assert has_class(release, provider)
