@@ -13,7 +13,8 @@ from harness.model.log_events import Logged
 INCIDENT = Incident(
     name="acl-key-without-effect",
     title="A broker with aclEnable=true asks nobody for keys",
-    symptom="After an upgrade to 5.x clients without keys, or with wrong ones, send and consume although aclEnable=true.",
+    symptom="After an upgrade to 5.3.3 or 5.5.0 clients without keys, or with wrong ones, send and consume although "
+    "aclEnable=true.",
     threads=("issues/9362", "issues/8776", "issues/10496", "pull/10499"),
     advice="On 5.3.3 and newer set up authenticationEnabled and authorizationEnabled, which take the place of aclEnable (5.2.0 and "
     "older go by aclEnable=true and plain_acl.yml), and try a request without keys before others can reach the broker; "

@@ -77,7 +77,7 @@ SCENARIO = Scenario(
     name="all-brokers-avoided",
     title="All brokers are avoided: which one a producer takes",
     article="A5",
-    summary="Producers whose last send was slow at one of two brokers, or at both, by the durations of 5.x.",
+    summary="Producers whose last send was slow at one of two brokers, or at both, by the durations of 5.3.3 and 5.5.0.",
     symptom="All brokers of a producer are slow, and it does not send to the fastest of them.",
     advice="Do not count on sendLatencyFaultEnable here: among brokers that are all avoided it does not choose the "
     "faster one.",

@@ -141,7 +141,8 @@ SCENARIO = Scenario(
     summary="Producers without retries, with a limit for one attempt, with a detector, with avoidance alone or none of them share "
     "an outage; and producers of 5.5.0 at brokers of 4.9.7, and the other way round.",
     symptom="One broker stands still, and sends fail or take seconds although sendLatencyFaultEnable=true.",
-    advice="On 5.x set sendMsgMaxTimeoutPerRequest to well under the timeout; on 4.x retryTimesWhenSendFailed=0 spares "
+    advice="On 5.3.3 and 5.5.0 set sendMsgMaxTimeoutPerRequest to well under the timeout; on 4.6.0 and 4.9.7 "
+    "retryTimesWhenSendFailed=0 spares "
     "the broker that is well.",
     cures=("X-avoidance-mended-01", "X-avoidance-mended-04"),
     sign=Sign(

@@ -158,7 +158,8 @@ SCENARIO = Scenario(
     summary="Producers with fault avoidance on and off, of each of which one send is slow, by each step of the latency table.",
     symptom="After one slow send a producer with sendLatencyFaultEnable=true sends that broker nothing for seconds or "
     "minutes.",
-    advice="Upgrade the clients to 5.x, which avoid a broker for seconds where those of 4.x do so for minutes.",
+    advice="Upgrade the clients to 5.3.3 or 5.5.0, which avoid a broker for seconds where those of 4.6.0 and 4.9.7 do "
+    "so for minutes.",
     cures=("AVOID-04", "AVOID-07"),
     no_sign="That a producer avoids a broker is in no log: look for a broker that gets nothing for seconds or minutes "
     "after one slow send.",

@@ -220,8 +220,8 @@ SCENARIO = Scenario(
     sign=Sign(
         pattern=LogPattern.DELIVERY_THREW,
         events=(Logged.DELIVERY_THREW,),
-        because="the delivery of a delayed message threw an exception; 4.6.0 and 5.x go on with the message after it. An "
-        "error leaves no line on 4.x, and ends the level or all of them",
+        because="the delivery of a delayed message threw an exception; 4.6.0, 5.3.3 and 5.5.0 go on with the message after it. An "
+        "error leaves no line on 4.6.0 and 4.9.7, and ends the level or all of them",
     ),
     topology=Topology(name="single"),
     arms=(

@@ -12,7 +12,7 @@ INCIDENT = Incident(
     threads=("issues/1869", "issues/4226", "issues/7077"),
     advice="`mqadmin brokerStatus -b ADDRESS | grep scheduleMessageOffset` shows each level's offset and the end of "
     "its queue. Stop the broker, set the level in STORE/config/delayOffset.json (and its .bak) to an offset that "
-    "the queue has, and start it; since 4.9.2 a broker does so by itself. delayOffset.json is of another store, "
+    "the queue has, and start it; a broker of 4.9.7 or newer does so by itself. delayOffset.json is of another store, "
     "or SCHEDULE_TOPIC_XXXX was lost or deleted.",
     sign=Sign(
         events=(Logged.DELAY_OFFSET,),

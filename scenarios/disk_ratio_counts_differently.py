@@ -199,7 +199,7 @@ SCENARIO = Scenario(
     },
     advice="Compare with df, and with what is reserved (tune2fs -l): tune2fs -m 0, a file system that reserves "
     "nothing, or more room. A higher diskSpaceWarningLevelRatio helps against refusals, and "
-    "diskSpaceCleanForciblyRatio against deletions; 5.x takes up to 90 and 85.",
+    "diskSpaceCleanForciblyRatio against deletions; 5.3.3 and 5.5.0 take up to 90 and 85.",
     cures=(
         "X-disk-ratio-counts-differently-03",
         "X-disk-ratio-counts-differently-04",

@@ -37,7 +37,7 @@ SCENARIO: Scenario = dataclasses.replace(
     summary="A master with the transient store pool is killed under load; acknowledged messages that it and its slave do not "
     "have, with asynchronous and with synchronous replication.",
     symptom="A master died, and messages that it had acknowledged are not on its slave either.",
-    advice="Use SYNC_MASTER, on 5.x with inSyncReplicas=2: what is acknowledged then is on the slave.",
+    advice="Use SYNC_MASTER, on 5.3.3 and 5.5.0 with inSyncReplicas=2: what is acknowledged then is on the slave.",
     cures=(),
     sign=None,
     no_sign="Brokers do not say which messages a slave lacks: compare the queues' largest offsets on master and slave.",

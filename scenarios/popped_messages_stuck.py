@@ -8,7 +8,7 @@ from harness.model.log_events import Logged
 INCIDENT = Incident(
     name="popped-messages-stuck",
     title="Popped messages that nobody acknowledged do not come again",
-    symptom="With POP consumers, or clients of 5.x by a proxy, messages that failed are not delivered again, and "
+    symptom="With POP consumers, or gRPC clients by a proxy, messages that failed are not delivered again, and "
     "rmq_sys_REVIVE_LOG grows.",
     threads=("issues/8479", "issues/3443"),
     advice="`mqadmin consumerProgress -g CID_RMQ_SYS_REVIVE_GROUP` shows the queues that stand still. Compare their "

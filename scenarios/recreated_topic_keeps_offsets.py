@@ -119,8 +119,8 @@ SCENARIO = Scenario(
     sign=Sign(
         pattern=LogPattern.TOPIC_MADE_ANEW,
         events=(Logged.TOPIC_DELETED, Logged.TOPIC_MADE, Logged.OFFSET_PAST_END),
-        because="a topic was deleted and made again; on 4.x its groups go on from where they were in the one before, and "
-        "skip what lies below",
+        because="a topic was deleted and made again; on 4.6.0 and 4.9.7 its groups go on from where they were in the one before, "
+        "and skip what lies below",
     ),
     topology=Topology(name="single"),
     arms=(

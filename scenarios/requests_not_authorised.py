@@ -14,8 +14,8 @@ INCIDENT = Incident(
     advice="Where no key came, give that client an AclClientRPCHook (Java), WithCredentials (Go), SessionCredentials "
     "(C++), a dashboard rocketmq.config.accessKey and secretKey, a broker that is a slave or a proxy its "
     "tools.yml. Where the signature failed, compare both keys. Which address asks stands in the broker's "
-    "remoting.log: `grep -B2 AclException`. 4.x: conf/plain_acl.yml or `mqadmin updateAclConfig`, with "
-    "topicPerms and groupPerms; since 5.3.0 `mqadmin getUser` and `getAcl`.",
+    "remoting.log: `grep -B2 AclException`. 4.9.7 and older: conf/plain_acl.yml or `mqadmin updateAclConfig`, with "
+    "topicPerms and groupPerms; on 5.3.3 and 5.5.0 `mqadmin getUser` and `getAcl`.",
     sign=Sign(
         events=(Logged.NOT_AUTHORISED,),
         because="the broker answered a request with a refusal of its access control",

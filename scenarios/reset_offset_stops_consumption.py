@@ -167,7 +167,7 @@ SCENARIO = Scenario(
         "an ordered consumer": "X-reset-offset-stops-consumption-03",
         "with useServerSideResetOffset=false": "X-reset-offset-stops-consumption-02",
     },
-    advice="Reset offsets while the group is away, or with brokers of 5.x and useServerSideResetOffset=true, their "
+    advice="Reset offsets while the group is away, or with brokers of 5.3.3 and 5.5.0 and useServerSideResetOffset=true, their "
     "default; with false only an ordered consumer of 5.5.0 goes on.",
     cures=("X-reset-offset-stops-consumption-05", "X-reset-offset-stops-consumption-04"),
     audited=("reset-stops-members",),

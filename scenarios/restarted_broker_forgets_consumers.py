@@ -211,7 +211,7 @@ SCENARIO = Scenario(
         pattern=LogPattern.GROUPS_UNKNOWN,
         events=(Logged.BOOTED, Logged.GROUP_UNKNOWN),
         because="a broker that has started knows a group when a client tells it of itself, every 30 s, and refuses its "
-        "pulls until then. A client of 4.x whose pull waited at the broker as it died comes late as well, and leaves no "
+        "pulls until then. A client of 4.6.0 or 4.9.7 whose pull waited at the broker as it died comes late as well, and leaves no "
         "line",
     ),
     topology=Topology(name="two-masters", masters=2),

@@ -49,16 +49,17 @@ SETTING_VALUES: Mapping[str, SettingValue] = {
     "SYNC_MASTER": SettingValue(
         of=A_ROLE, classes=ROLE, settings=("brokerRole", "inSyncReplicas", "slaveTimeout"),
         incidents=("sync-master-acknowledges-alone",),
-        means="A master that answers a send once slaves have the message: one on 4.x, inSyncReplicas minus itself on 5.x, where "
+        means="A master that answers a send once slaves have the message: one on 4.6.0 and 4.9.7, inSyncReplicas "
+        "minus itself on 5.3.3 and 5.5.0, where "
         "1, the default, waits for none.",
-        do="On 5.x set inSyncReplicas=2 as well. Without a slave, sends are answered with SLAVE_NOT_AVAILABLE or "
+        do="On 5.3.3 and 5.5.0 set inSyncReplicas=2 as well. Without a slave, sends are answered with SLAVE_NOT_AVAILABLE or "
         "FLUSH_SLAVE_TIMEOUT then.",
     ),
     "SLAVE": SettingValue(
         of=A_ROLE, classes=ROLE, settings=("brokerRole", "brokerId", "slaveReadEnable"),
         incidents=("slave-serves-no-reads", "slave-diverged"),
         means="A copy of the master with its brokerName, which takes no sends. Its brokerId is above 0, or it does not start.",
-        do="Give each slave a brokerId of its own, from 1 on; on 5.x slaveReadEnable=true has it serve reads.",
+        do="Give each slave a brokerId of its own, from 1 on; on 5.3.3 and 5.5.0 slaveReadEnable=true has it serve reads.",
     ),
     "ASYNC_FLUSH": SettingValue(
         of=A_FLUSH, classes=FLUSH, settings=("flushDiskType", "flushIntervalCommitLog"), incidents=("offset-past-the-end",),

@@ -12,7 +12,7 @@ INCIDENT = Incident(
     '"PULL_OFFSET_MOVED:none correction".',
     advice='The slave had fallen behind before: see "fall behind" in the master\'s broker.log, and HAClient in the '
     "slave's store.log. Bring the master back rather than make the slave one, or what it lacks is lost. `mqadmin "
-    "brokerStatus -b SLAVE` has its commitLogMaxOffset; with SYNC_MASTER, or inSyncReplicas of 2 in 5.x, the "
+    "brokerStatus -b SLAVE` has its commitLogMaxOffset; with SYNC_MASTER, or inSyncReplicas of 2 on 5.3.3 and 5.5.0, the "
     "slave has what was acknowledged.",
     sign=Sign(
         events=(Logged.SLAVE_LACKS,),

@@ -121,13 +121,14 @@ SCENARIO = Scenario(
         "an ordered consumer, also with slaveReadEnable": "X-slave-serves-no-reads-03",
     },
     advice="Set slaveReadEnable=true on slaves: a dead master's backlog is read from them then, of topics that they "
-    "have copied, which takes 5.x a minute. Ordered consumers wait for the master all the same.",
+    "have copied, which takes 5.3.3 and 5.5.0 a minute. Ordered consumers wait for the master all the same.",
     cures=("X-slave-serves-no-reads-02",),
     audited_as_itself="reads-refused-by-slave",
     sign=Sign(
         pattern=LogPattern.READS_REFUSED,
         events=(Logged.PULL_FAILED,),
-        because="a client that knows no live master asked a slave of 5.x, which refuses each pull while slaveReadEnable is "
+        because="a client that knows no live master asked a slave of 5.3.3 or 5.5.0, which refuses each pull while "
+        "slaveReadEnable is "
         "false, the default, and writes nothing of it itself",
     ),
     topology=Topology(name="with-slave", slaves_per_master=1),

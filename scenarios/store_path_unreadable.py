@@ -16,7 +16,7 @@ INCIDENT = Incident(
         events=(Logged.NO_DIRECTORY,),
         because="UtilAll.getDiskPartitionSpaceUsedPercent gives -1 where the directory is not there or cannot be "
         "read, which counts as full",
-        against="a broker of 4.x that has stored nothing yet has no such directory, and writes the same",
+        against="a broker of 4.6.0 or 4.9.7 that has stored nothing yet has no such directory, and writes the same",
         gap_s=300.0,
         at_least=30,
         lines=("2026-11-23 14:10:29 INFO StoreScheduledThread1 - physic disk maybe full soon, so reclaim space, -1.0",)

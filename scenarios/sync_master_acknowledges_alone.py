@@ -167,7 +167,7 @@ SCENARIO = Scenario(
     symptom="A SYNC_MASTER returns SEND_OK though its slave does not answer, and its death loses what it acknowledged.",
     threads=("pull/3979", "issues/2528", "issues/5128"),
     faces={"": "X-sync-master-acknowledges-alone-01"},
-    advice="On 5.x set inSyncReplicas=2, with which no send is acknowledged while no slave answers; "
+    advice="On 5.3.3 and 5.5.0 set inSyncReplicas=2, with which no send is acknowledged while no slave answers; "
     "enableAutoInSyncReplicas ends that wait, and the promise with it. Compare the largest offsets of master and "
     "slave before the master is given up.",
     cures=("X-sync-master-acknowledges-alone-03", "X-sync-master-acknowledges-alone-04"),
@@ -175,7 +175,7 @@ SCENARIO = Scenario(
     sign=Sign(
         pattern=LogPattern.SLAVE_SILENT,
         events=(Logged.SLAVE_SILENT,),
-        because="a master gave up a slave that had said nothing for 20 s (haHousekeepingInterval); a SYNC_MASTER of 5.x "
+        because="a master gave up a slave that had said nothing for 20 s (haHousekeepingInterval); a SYNC_MASTER of 5.3.3 or 5.5.0 "
         "acknowledged all sends meanwhile unless inSyncReplicas is above 1",
     ),
     topology=Topology(name="with-slave", slaves_per_master=1),

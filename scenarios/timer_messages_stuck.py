@@ -8,8 +8,7 @@ from harness.model.log_events import Logged
 INCIDENT = Incident(
     name="timer-messages-stuck",
     title="Messages with a delivery time are not put into the timer, or not taken out",
-    symptom="With 5.x nothing that was sent with a delivery time or an arbitrary delay comes any more; delay levels "
-    "work.",
+    symptom="Nothing that was sent with a delivery time or an arbitrary delay comes any more; delay levels work.",
     threads=("issues/7641", "issues/9654", "issues/10668"),
     advice="The exception below the line comes of one message, at which the timer stays: `mqadmin getBrokerConfig -b "
     "ADDRESS | grep timer`, and the offset in STORE/config/timercheckpoint. A message near maxMessageSize does "
