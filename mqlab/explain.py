@@ -71,6 +71,10 @@ WORDS_OF_A_CODE = re.compile(r"[A-Za-z]+( [A-Za-z]+){2,}")
 LOG_LIKE = re.compile(r"\d\d:\d\d|\b(WARN|ERROR|INFO)\b|\[[A-Z_]{4,}\]|Exception|\bCODE\b|\{\}")
 """What a line of a log has, and no question."""
 QUESTION_WORDS_MAX = 40
+ABOUT = re.compile(
+    r"(?i)(?:what(?:'s| is| are| does)|explain|meaning of) (?:the |an? )?(\S+?)(?: mean| do| setting)?\s*\?*"
+)
+"""A question about one word, such as a setting, a code or a word in brackets."""
 _SENTENCE = re.compile(r"[A-Za-z' ]+[?.!]?")
 WORD = re.compile(r"[A-Za-z]{3,}")
 
@@ -123,6 +127,8 @@ def explain(options: argparse.Namespace, console: Console) -> int:
 def answers(asked: str) -> list[Answer]:
     """Of the first kind that has any: a name of the lab, a setting, a code, a text. Raises UsageError where nothing is near."""
     text = " ".join(asked[:TEXT_MAX].split())
+    if about := ABOUT.fullmatch(text):
+        text = about[1]
     if not text:
         raise UsageError("nothing is asked", advice="Give a line of a log, a setting, a code, an incident or a claim.")
     kinds: Sequence[Callable[[str], Iterator[Answer]]] = (

@@ -30,6 +30,10 @@ class Question:
 
 MORE = "lag|lags|lagging|backlog|behind|accumulat\\w*|pil\\w* up|pile|heap up|delay(?!ed|\\s?level)"
 TWICE = "twice|duplicat\\w*|repeated\\w*|again and again|more than once|double|two times|re-?consum\\w*"
+OF_DATA = r"^(?=.*\b(messages?|msgs?|data|orders?)\b).*\b"
+LOST = r"lost|lose|loss|losing|missing|disappear\w*|vanish\w*|gone"
+DIED = r"kill\w*|crash\w*|died?|dies|power|fail-?over|reboot\w*"
+DELAYED = r"(delay\w*|schedul\w*|timed|timer)"
 MESSAGES = r"(messag|consum|receiv|deliver|order|event|sent|listener)\w*"
 DEPLOYED = (
     "deploy\\w*|redeploy\\w*|roll-?out|rollout|restart\\w*|rebalanc\\w*|scal\\w+ (up|down|out|in)|new version of our"
@@ -224,7 +228,7 @@ QUESTIONS: tuple[Question, ...] = (
             r"no (topic )?route",
             r"topic\b.{0,30}\b(not|n.t|no longer) (exist\w*|there|found|known)",
             r"(cannot|can.?t|could not) find .{0,20}topic",
-            r"topic (vanish|disappear|gone)\w*",
+            r"topics?\b.{0,20}\b(vanish|disappear|gone|missing)\w*",
         ),
         says="Ask the very name servers that the client has. Either none knows the topic, or one of them does not, "
         "or its broker has left.",
@@ -342,8 +346,8 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="messages are lost after a broker died",
         asks=(
-            r"(lost|lose|loss|losing|missing|disappear\w*|vanish\w*|gone)\b.{0,50}\b(kill\w*|crash\w*|died?|dies|power|restart\w*|fail-?over|reboot\w*|oom)",
-            r"(kill\w*|crash\w*|died?|power|fail-?over|reboot\w*)\b.{0,50}\b(lost|lose|loss|losing|missing|disappear\w*|gone)",
+            rf"{OF_DATA}({LOST})\b.{{0,50}}\b({DIED}|restart\w*|oom)",
+            rf"{OF_DATA}({DIED})\b.{{0,50}}\b({LOST})",
             r"messages?\b.{0,20}\b(lost|missing|disappear\w*)",
             r"lost messages?",
         ),
@@ -452,7 +456,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="delayed messages come late or never",
         asks=(
-            r"(delay\w*|schedul\w*|timed|timer)\b.{0,20}\b(messages?|level\w*|delivery)\b.{0,40}\b(late|never|not|lost|stuck|again|missing)",
+            rf"{DELAYED}\b.{{0,20}}\b(messages?|level\w*|delivery)\b.{{0,40}}\b(late|never|not|lost|stuck|again|missing)",
             r"(late|never)\b.{0,40}\b(delay\w*|schedul\w*|timer)\b",
             r"delay\w* messages?",
         ),

@@ -368,6 +368,14 @@ def test_who_reads_a_setting_is_what_the_classes_of_a_release_say(whose: str, ke
         assert reader in found.happens[0]
 
 
+@pytest.mark.parametrize(("asked", "word"), [
+    ("what is REJECTREQUEST?", "REJECTREQUEST"), ("what does waitTimeMillsInSendQueue mean", "waitTimeMillsInSendQueue"),
+    ("What is the SYNC_FLUSH setting", "SYNC_FLUSH"), ("meaning of BUSY-12", "BUSY-12"),
+])  # fmt: skip
+def test_a_question_about_a_word_is_answered_as_the_word(asked: str, word: str) -> None:
+    assert answers(asked) == answers(word)
+
+
 def test_a_code_in_words_is_the_code() -> None:
     assert [one.name for one in answers("slave not available")] == ["code 11, SLAVE_NOT_AVAILABLE"]
     assert not any("broker-slow" in line for one in answers("FLUSH_SLAVE_TIMEOUT") for line in (*one.sure, *one.see))
