@@ -21,12 +21,22 @@ PACKAGES = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """By name, as the commands write them."""
-    made = {name: tmp_path_factory.mktemp(name) / "page.html" for name in ("upgrade", "diagnosis", "nothing", "sweep")}
+    made = {
+        name: tmp_path_factory.mktemp(name) / "page.html"
+        for name in ("upgrade", "diagnosis", "many", "nothing", "sweep")
+    }
     conf = str(PACKAGES / "docs" / "broker.conf")
     words = ["upgrade", "--from", "4.9.7", "--to", "5.5.0", "--broker-conf", conf]
     assert main([*words, "--page", str(made["upgrade"])]) == EXIT_OK
     logs = str(PACKAGES / "tests" / "data" / "logs" / "append-stall-5.5.0")
     main(["diagnose", logs, "--out", str(made["diagnosis"])])
+    some = (
+        "append-stall-5.5.0",
+        "ordered-lock-handover-5.5.0",
+        "busy-flag-stuck-5.3.3",
+        "delayed-message-fails-once-4.9.7",
+    )
+    main(["diagnose", *(str(PACKAGES / "tests" / "data" / "logs" / name) for name in some), "--out", str(made["many"])])
     empty = made["nothing"].parent / "logs"
     empty.mkdir()
     (empty / "broker.log").write_text(
@@ -37,7 +47,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return made
 
 
-@pytest.mark.parametrize("name", ["upgrade", "diagnosis", "nothing", "sweep"])
+@pytest.mark.parametrize("name", ["upgrade", "diagnosis", "many", "nothing", "sweep"])
 @pytest.mark.parametrize("width", [400, 1280])
 def test_a_page_fits_its_window_and_is_read_in_light_and_dark(
     tab: Any, pages: dict[str, Path], name: str, width: int
@@ -58,6 +68,7 @@ def test_a_page_fits_its_window_and_is_read_in_light_and_dark(
 @pytest.mark.parametrize(("name", "words"), [
     ("upgrade", ["Upgrade 4.9.7 -> 5.5.0", "PREPARE BEFORE YOU START", "NOT KNOWN"]),
     ("diagnosis", ["An append of more than a second", "DO", "How sure", "mqlab explain append-lock-over-1s"]),
+    ("many", ["An append of more than a second", "Further below:", "DO", "How sure"]),
     ("nothing", ["None of the known incidents is in these logs", "DO", "mqlab diagnose"]),
     ("sweep", ["set waitTimeMillsInSendQueue=400 (now 200)", "DO", "How sure: measured here"]),
 ])  # fmt: skip
