@@ -152,7 +152,7 @@ def waits(broker: BrokerReading) -> Iterator[AuditFinding]:
 
 def permission(broker: BrokerReading) -> Iterator[AuditFinding]:
     """What a broker registers as the permission of its topics: 4 to read and 2 to write (``PermName``). With 2 sends were answered
-    with SEND_OK and nothing came to a consumer, with 4 sends had no route (4.9.7)."""
+    with SEND_OK and nothing came to a consumer, with 4 sends had no route."""
     value = whole_of(broker.conf, BROKER_PERMISSION, READ | WRITE)
     reads, writes = value & READ, value & WRITE
     if writes and not reads:
