@@ -154,7 +154,7 @@ def _send(due: object) -> str:
     ([_send(3 * 10**17), _send(1)], "its sends are spread over 300,000,001 s"),
     ([_send(1), '{"type":"send"}'], "line 2 has no time in nanoseconds"),
     ([_send(1), '{"type":"send","x":"\x1b[2J'], "line 2 is no record of a history"),
-    ([" " * 2**20 + _send(1)], "line 1 has more than 1,048,576 bytes"),
+    ([" " * 2**20 + _send(1)], "a line of more than 1,048,576 bytes"),
     (["\udcff"], "it holds no sends"),
 ])  # fmt: skip
 def test_an_odd_history_is_not_replayed(tmp_path: Path, lines: list[str], says: str) -> None:

@@ -116,7 +116,7 @@ def test_bytes_beyond_ascii_in_a_value_are_named(tmp_path: Path) -> None:
         ),
         (b"\xff\xfea\x00=\x001\x00", r"broker\.conf:1: it is UTF-16"),
         (b' {"rocketMQClusterName": "c"}', r"is JSON, as a proxy's file is"),
-        (b"x=1\n" * 300_000, "longer than any"),
+        (b"x=1\n" * 300_000, "more than 1,048,576 bytes"),
         (b"".join(b"k%d=1\n" % number for number in range(1001)), "conf:1001: it has more than 1,000 keys"),
     ],
 )
