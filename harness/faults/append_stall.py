@@ -6,8 +6,9 @@ is how a stall of another making is measured at the same place.
 """
 
 import contextlib
+import random
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -23,7 +24,10 @@ DELAYED_BEFORE_MS = 800.0
 
 
 def stall_append(fault: AppendStall, trial: TrialContext, load: LoadSession) -> Injected:
-    """Stall the next append of the first master, or of each; returns when it has ended, and its own stamps are the fault's."""
+    """Stall appends of the first master, or of each, as the fault says; returns when the last has ended.
+
+    Their own stamps are the fault's.
+    """
     brokers = masters(trial.cluster)[: None if fault.every_master else 1]
     asked_ms = float(trial.params["stall_ms"])
     if fault.before_store_ms:
@@ -35,11 +39,35 @@ def stall_append(fault: AppendStall, trial: TrialContext, load: LoadSession) -> 
         # Requests that are taken up from now on are late by it; the stall begins among them.
         trial.stay(DELAYED_BEFORE_MS / 2000)
     armed_ns = mono_ns()
+
+    def stalls_of(broker: Node) -> list[list[int]]:
+        found = []
+        for after_s in moments(fault, asked_ms / 1000, lambda: f"{trial.record.seed} {broker.name}"):
+            if after_s:
+                trial.stay(after_s - (mono_ns() - armed_ns) / 1e9)
+            found.append(asked_rule(broker, f"stall {asked_ms}", 3))
+        return found
+
     with ThreadPoolExecutor(len(brokers)) as threads:
-        stamps = list(threads.map(lambda broker: asked_rule(broker, f"stall {asked_ms}", 3), brokers))
-    for broker, (entry_ns, delay_end_ns, exit_ns) in zip(brokers, stamps, strict=True):
-        trial.events.record("append", node=broker.name, entry_ns=entry_ns, delay_end_ns=delay_end_ns, exit_ns=exit_ns)
-    return _stalled(brokers, asked_ms, armed_ns, stamps)
+        by_broker = list(threads.map(stalls_of, brokers))
+    for broker, stamps in zip(brokers, by_broker, strict=True):
+        for entry_ns, delay_end_ns, exit_ns in stamps:
+            trial.events.record(
+                "append", node=broker.name, entry_ns=entry_ns, delay_end_ns=delay_end_ns, exit_ns=exit_ns
+            )
+    return _stalled(brokers, asked_ms, armed_ns, [one for stamps in by_broker for one in stamps])
+
+
+def moments(fault: AppendStall, stall_s: float, seed: Callable[[], str]) -> list[float]:
+    """When one master's stalls begin, in seconds from now; at once where no time is given for them.
+
+    Each set of moments between which a stall has room is as likely as any other.
+    """
+    if not fault.within_s:
+        return [0.0] * fault.times
+    draw, free_s = random.Random(seed()), max(0.0, fault.within_s - fault.times * stall_s)
+    rests = sorted(draw.uniform(0.0, free_s) for _ in range(fault.times))
+    return [rest_s + number * stall_s for number, rest_s in enumerate(rests)]
 
 
 def stall_commit(fault: CommitStall, trial: TrialContext, load: LoadSession) -> Injected:

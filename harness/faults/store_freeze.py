@@ -150,6 +150,10 @@ def freeze(fault: AppendStall | StoreFreeze, trial: TrialContext, load: LoadSess
     A stall is the freeze of the append that it stalls, and ends with it. A freeze as a cause tells what all appends were like:
     with the transient store pool none need be slow.
     """
+    if isinstance(fault, AppendStall) and (fault.every_master or fault.times > 1):
+        raise ClientError(
+            "a freeze is one of the first master's store: more stalls than that are made by byteman alone"
+        )
     broker = masters(trial.cluster)[0]
     store = store_of(broker)
     asked_ms = float(trial.params["stall_ms"])

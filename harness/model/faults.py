@@ -373,17 +373,25 @@ class AppendStall(Fault):
 
     ``before_store_ms``: while it lasts, every request that a send thread takes up needs that long before it reaches the
     store, as it does on a broker whose send threads have more to do than to append. ``every_master``: not only the first
-    broker's append stalls but one of each master, at the same time.
+    broker's append stalls but one of each master, at the same time. ``within_s``: so many seconds have ``times`` stalls of
+    each, as disks that stall by themselves would: at moments drawn of the trial's seed, for each master its own, so that
+    stalls of one never overlap and those of two do as chance has it.
     """
 
     proofs = (Proof.STAMPED,)
     shown_by = "the rule in the broker, or its watch of a freeze, stamped the append at its entry and its exit"
     needs_rules = True
     cell: ClassVar[Parameters] = {"stall_ms": 1200.0}
-    of_incidents = ("every_master",)
+    of_incidents = ("every_master", "times", "within_s")
     ways = ("byteman", "freeze")
     before_store_ms: float = 0.0
     every_master: bool = False
+    times: int = 1
+    within_s: float = 0.0
+
+    def seconds(self, params: Parameters) -> float:
+        """All of the time that has stalls."""
+        return max(super().seconds(params), self.within_s)
 
 
 FloodFix = Literal["none", "raise-limit", "delete-offline"]
