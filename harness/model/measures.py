@@ -138,6 +138,7 @@ ROUTE = Independent(name="route", key=("deployment", "trial", "node", "broker"))
 SERVERS = Independent(name="pair of name servers", key=("deployment", "trial", "node", "other"))
 NODE = Independent(name="node", key=("deployment", "node"))
 DEPLOYMENT = Independent(name="deployment", key=("deployment",))
+STALL = Independent(name="stall", key=("deployment", "trial", "stall"))
 STEP = Independent(name="restart", key=("deployment", "trial", "step"))
 """Each restart of a rolling upgrade is of another node, or of clients."""
 ANSWER = Independent(name="what was asked about", key=("deployment", "trial", "of"))
@@ -428,6 +429,16 @@ _ALL = (
         row("refused_ok_soon_share", "share", MORE, "Share of refused sends that succeeded within 100 ms of the refusal."),
         row("ok_after_ms", "ms", LESS, "From the first refusal of a send to its success."),
         row("failed_share", "share", LESS, "Share of the sends around the fault that failed for good.", goal=5),
+    ),
+    *_of("stalls", TRIAL, (OpenLoopSends,),
+        row("not_in_time_count", "", LESS, "Sends due while appends stalled that were not acknowledged within 500 ms.",
+            moved=ARRIVALS, faults=(AppendStall,)),
+        row("acknowledged_late_count", "", LESS, "Sends due while appends stalled that were acknowledged after 500 ms or more.",
+            moved=ARRIVALS, faults=(AppendStall,)),
+    ),
+    *_of("stalls", STALL, (OpenLoopSends,), ("client", "store"),
+        row("lost_of_stall_count", "", LESS, "Messages acknowledged by a broker during a stall that its store does not have.",
+            faults=(AppendStall,)),
     ),
     *_of("statuses", TRIAL, ANY,
         row("stored_unsure_count", "", LESS,

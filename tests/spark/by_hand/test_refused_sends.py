@@ -16,12 +16,15 @@ TIMEOUT = "[TIMEOUT_CLEAN_QUEUE]broker busy, start flow control for a while, per
 SYSTEM_BUSY = 2
 LONE_SEQ = 1_000_000_000
 MEASURES = (
+    "acknowledged_late_count",
     "attempts",
     "failed_share",
     "lost_count",
     "lost_from_log_count",
     "lost_lone_count",
+    "lost_of_stall_count",
     "lost_on_slave_count",
+    "not_in_time_count",
     "ok_after_ms",
     "probe_median_ms",
     "probe_unanswered_count",
@@ -101,6 +104,22 @@ def probed(run: Run, name: str, *, unanswered: bool = False) -> Trial:
     return trial
 
 
+def stalls(run: Run, name: str, *, last: int = 12) -> Trial:
+    """Two stalls of the first broker, 1 to 1,201 ms and 5,000 to 6,200 ms: what met them, and the queue's end."""
+    trial = run.stalled(name, stall_ms=1200, rate_hz=200, incident="busy-broker-of-two")
+    trial.append(entry_ms=5_000, exit_ms=6_200)
+    trial.send(20, due_ms=5_010, took_ms=1_195, offset=11)
+    trial.send(21, due_ms=5_020, took_ms=450, queue=1, offset=11)
+    trial.refused(22, "PC_SYNCHRONIZED", due_ms=5_030, took_ms=601)
+    trial.refused(23, "REJECTREQUEST", due_ms=6_190, took_ms=3)
+    trial.refused(24, "REJECTREQUEST", due_ms=6_300, took_ms=3)
+    trial.refused(25, "REJECTREQUEST", due_ms=-20, took_ms=3)
+    trial.store_max(0, moment="begin")
+    trial.store_max(last)
+    trial.store_max(20, queue=1)
+    return trial
+
+
 def jammed(run: Run) -> Trial:
     """A jam of the pulls from 5 to 451 ms: a heartbeat of 3 ms within it and one of 900 ms after it."""
     cell: dict[str, Any] = {"stall_ms": 450, "rate_hz": 500}
@@ -155,6 +174,8 @@ def plant(run: Run) -> Asked:
     probed(run, "pulls")
     probed(run, "one_pull_unanswered", unanswered=True)
     jammed(run)
+    stalls(run, "stalls")
+    stalls(run, "a_stall_with_a_loss", last=11)
     return Asked(
         scenarios=(busy_broker_of_two.SCENARIO, pool_loss.SCENARIO, send_queue_full.SCENARIO), measures=MEASURES
     )
@@ -247,6 +268,28 @@ def test_what_a_slave_does_not_have_is_counted_apart_from_what_its_master_lost(s
     )
     assert (seen.one("lost_count", "slave_has_all"), seen.one("lost_on_slave_count", "slave_has_all")) == (0, 0)
     assert seen.values("lost_on_slave_count", "all_stored") == []
+
+
+def test_what_has_no_acknowledgement_in_time_is_refused_or_late_from_the_first_stall_to_the_last(
+    seen: Analysis,
+) -> None:
+    # Due within: three that were late or refused; not the one that took 450 ms, nor those before and after.
+    assert seen.one("not_in_time_count", "stalls") == 3
+    assert seen.one("acknowledged_late_count", "stalls") == 1
+    assert seen.shown_record("acknowledged_late_count", "stalls")["seq"] == 20
+    assert seen.one("not_in_time_count", "went_elsewhere") == 0
+    assert seen.one("not_in_time_count", "gave_up") == 1
+    assert seen.values("not_in_time_count", "all_stored") == []
+
+
+def test_what_is_lost_is_told_of_each_stall(seen: Analysis) -> None:
+    assert seen.values("lost_of_stall_count", "stalls") == [0, 0]
+    assert sorted(seen.values("lost_of_stall_count", "a_stall_with_a_loss")) == [0, 1]
+    assert {row.unit for row in seen.found("lost_of_stall_count", "stalls")} == {
+        f"{row.deployment}/stalls/{row.line}" for row in seen.found("lost_of_stall_count", "stalls")
+    }
+    # No queue's end was read.
+    assert seen.values("lost_of_stall_count", "went_elsewhere") == []
 
 
 def test_only_requests_under_way_during_the_stall_count(seen: Analysis) -> None:
