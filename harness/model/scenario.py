@@ -222,8 +222,9 @@ class Scenario(Incident):
         return frozenset(quantity.arm for claim in self.claims for quantity in claim.quantities())
 
     def measures(self, arms: Collection[str] | None = None) -> frozenset[str]:
-        """What its claims are judged by in ``arms`` (default: in any), and what its report shows beside that."""
-        asked = (quantity for claim in self.claims for quantity in claim.quantities())
+        """What its claims are judged by and tell of in ``arms`` (default: in any), and what its report shows beside that."""
+        parts = (part for claim in self.claims for part in (*claim.parts, *claim.beside))
+        asked = (quantity for part in parts for quantity in part.quantities())
         return frozenset(item.measure for item in asked if arms is None or item.arm in arms) | frozenset(
             self.extra_measures
         )
