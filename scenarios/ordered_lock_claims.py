@@ -128,7 +128,7 @@ ORDER_07 = claim(
         weight=Weight.DELAY, harm=Harm.FAILS,
         parts={"hand-over": "with locks of 15 s a killed ordered consumer's queues stand still for {after} ({before} before)"},
         do="shorten the locks: -Drocketmq.broker.rebalance.lockMaxLiveTime=15000 on brokers, "
-        "-Drocketmq.client.rebalance.lockInterval=5000 on clients",
+        "-Drocketmq.client.rebalance.lockInterval=5000 and -Drocketmq.client.rebalance.lockMaxLiveTime=10000 on clients",
     ),
 )  # fmt: skip
 

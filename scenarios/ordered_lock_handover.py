@@ -124,7 +124,8 @@ SCENARIO = Scenario(
     symptom="A member of an ordered group was killed, and some queues of the group are not consumed for a minute.",
     advice="Let consumer.shutdown() end before the process does. For crashes, shorten the locks: start brokers with "
     "-Drocketmq.broker.rebalance.lockMaxLiveTime=15000 and clients with "
-    "-Drocketmq.client.rebalance.lockInterval=5000.",
+    "-Drocketmq.client.rebalance.lockInterval=5000 and -Drocketmq.client.rebalance.lockMaxLiveTime=10000: after a stop, a client "
+    "that trusts a lock for longer than brokers keep it goes on beside the new owner.",
     cures=("ORDER-06", "ORDER-07"),
     sign=Sign(
         pattern=LogPattern.LOCK_WAITED,

@@ -13,7 +13,7 @@ from harness.model.faults import NoFault, PauseOwners
 from harness.model.loads import OrderedGroups
 from harness.model.rocketmq import LOCK_LIFE
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from scenarios.rules import claim, confirmed, happens, never, of
+from scenarios.rules import claim, confirmed, each, happens, never, of, side
 
 LIFE_MS = 15_000
 SHORT_S, LONG_S = 9.0, 20.0
@@ -71,9 +71,16 @@ ORDER_08 = claim(
                                    "a lock of 15 s is over", slack_ms=LONG_S * 1000),
         "both after 20 s": never(of("overlap_ms", "fix-three-times", ratio=3, pause_s=LONG_S), 10, "the owner goes on with a lock "
                                  "that it trusts for 30 s", slack_ms=LONG_S * 1000, noun="groups"),
+        "again after 20 s": each(of("duplicate_count", "fix-three-times", ratio=3, pause_s=LONG_S), side(1, 10, "the message that "
+                                 "the owner was at, or what both members had fetched", bound=1), noun="groups"),
+        "client first": never(of("overlap_ms", "better-client-expires-first", ratio=3, pause_s=LONG_S), 10, "the owner goes on "
+                              "with a lock that is not its own", slack_ms=LONG_S * 1000, noun="groups"),
     }, summary="With locks of 15 s, which another member asks for each second, a stop of 9 s cost {#three times} a queue at three "
     "times the interval, and {#twice} at twice. Shorter locks have a price: a stop of 20 s, which one of 60 s outlives, cost "
-    "{#lost after 20 s} a queue at three times the interval, and two members consumed from one queue at once {both after 20 s}.",
+    "{#lost after 20 s} a queue at three times the interval. A client trusts its lock for 30 s unless "
+    "rocketmq.client.rebalance.lockMaxLiveTime says otherwise, so that two members then consumed from one queue at once "
+    "{both after 20 s}, and more than one message of a queue was consumed twice {again after 20 s}. Where clients trusted it for "
+    "10 s, less than the broker keeps it, two consumed at once {client first}.",
 )  # fmt: skip
 
 SCENARIO = Scenario(
@@ -84,7 +91,9 @@ SCENARIO = Scenario(
     "asks for their queues every second.",
     symptom="A member of an ordered group stood still for seconds, and another one consumes its queues.",
     advice="Let locks live for three times the interval at which clients renew them "
-    "(rocketmq.client.rebalance.lockInterval).",
+    "(rocketmq.client.rebalance.lockInterval), and have clients trust them for less than that "
+    "(rocketmq.client.rebalance.lockMaxLiveTime, 30 s by default): else an owner that stood still for longer than a lock lives "
+    "goes on with its queues beside the new one.",
     cures=("ORDER-08",),
     no_sign="An owner that stood still and came back leaves the lines of ordered-lock-handover; its JVM's log has the "
     "pause.",
