@@ -130,8 +130,8 @@ BUSY_19 = claim(
         "acknowledged late": mean(of("acknowledged_late_count", TWO_MASTERS), side(0, 40, "none, or as many as wait 200 ms")),
     },
     summary="At equal total load two masters, each of which stalled by itself as often as the one did, refused {refused} times "
-    "as many sends for good, and {not in time} times as many had no acknowledgement within 500 ms; of those {acknowledged late} a "
-    "trial had a later one. Without retries two masters refused {refused once} times as many.",
+    "as many sends for good, and {not in time} times as many had no acknowledgement within 500 ms; without retries they refused "
+    "{refused once} times as many. Later than that two masters acknowledged {acknowledged late} sends a trial.",
 )  # fmt: skip
 
 BUSY_06 = claim(
@@ -157,8 +157,8 @@ SCENARIO = Scenario(
     summary="Two masters, an append of the first one stalled: what the client tries next by kind of send, and how the "
     "refusals change when the topic is on one master, on both, or on the other one.",
     symptom="One of two brokers is busy, and sends fail although the other one is well.",
-    advice="Upgrade the clients to 5.3.3 or newer, which try a refused synchronous send at the other broker; another master as "
-    "such leaves as many refusals.",
+    advice="Upgrade the clients to 5.3.3 or newer, which try a refused synchronous send at the other broker; with older ones "
+    "another master leaves as many refusals.",
     cures=("BUSY-03", "BUSY-19"),
     no_sign="Nothing but the lines of append-stall and append-lock-over-1s, of one broker only: compare the brokers.",
     topology=Topology(name="two-masters", masters=2),
