@@ -132,6 +132,11 @@ BUSY_19 = claim(
     summary="At equal total load two masters, each of which stalled by itself as often as the one did, refused {refused} times "
     "as many sends for good, and {not in time} times as many had no acknowledgement within 500 ms; without retries they refused "
     "{refused once} times as many. Later than that two masters acknowledged {acknowledged late} sends a trial.",
+    told=Told(
+        weight=Weight.OUTAGE, harm=Harm.FAILS,
+        holds="a second master takes most sends that a master whose disk stalls refuses",
+        fails="a second master takes no send that a master whose disk stalls refuses",
+    ),
 )  # fmt: skip
 
 BUSY_06 = claim(
