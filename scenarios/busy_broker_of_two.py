@@ -153,6 +153,11 @@ BUSY_06 = claim(
     }, summary="Two masters, each of which stalled by itself as often as the one did, refused {refused} times as many sends for "
     "good; of what was acknowledged in a stall, {#absent} had messages absent. On a master that was well sends were refused "
     "{!on a well one}.",
+    told=Told(
+        weight=Weight.OUTAGE, harm=Harm.FAILS,
+        holds="a topic on two masters has few sends refused for good while a disk stalls",
+        fails="a topic on two masters has as many sends refused for good as on one while disks stall",
+    ),
 )  # fmt: skip
 
 SCENARIO = Scenario(
