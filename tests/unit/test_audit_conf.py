@@ -113,8 +113,10 @@ def test_the_door_that_aclenable_leaves_open_is_critical() -> None:
         (found,) = judge_conf(given, release).findings
         assert (found.kind, found.severity) == ("dead-keys", Severity.CRITICAL)
         assert "asks nobody who sends a request" in found.says
-    (guarded,) = judge_conf(conf_of({**given.settings, "authenticationEnabled": "true"}), "5.5.0").findings
-    assert guarded.severity is Severity.WARNING
+    guarded = judge_conf(conf_of({**given.settings, "authenticationEnabled": "true"}), "5.5.0").findings
+    assert {one.kind: one.severity for one in guarded} == {
+        "dead-keys": Severity.WARNING, "no-users": Severity.CRITICAL,
+    }, "a door that everybody stands before, and no longer an open one"  # fmt: skip
 
 
 def test_the_command_answers_by_the_record_and_its_code_is_the_worst_finding(
