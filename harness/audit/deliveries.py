@@ -22,8 +22,8 @@ def levels_stopped(broker: BrokerReading) -> Iterator[AuditFinding]:
             severity=Severity.CRITICAL,
             where=broker.words,
             says=f"delayed messages ought to have come {OVERDUE_S:.0f} s ago and more, at least {levels}",
-            advice="An error in one delivery ends its level, or all, on 4.x: look whether the levels' offsets move (mqadmin "
-            "brokerStatus, scheduleMessageOffset). A restart delivers them.",
+            advice="An error in one delivery ends its level, or all, on 4.6.0 and 4.9.7: look whether the levels' offsets move "
+            "(mqadmin brokerStatus, scheduleMessageOffset). A restart delivers them.",
         )
 
 
@@ -49,7 +49,7 @@ def reset_stops(broker: BrokerReading) -> Iterator[AuditFinding]:
             kind="reset-stops-members",
             severity=Severity.WARNING,
             where=broker.words,
-            says=f"{SERVER_SIDE_RESET} is false: a reset of offsets stops each member of its group for 10 s, as on 4.x",
+            says=f"{SERVER_SIDE_RESET} is false: a reset of offsets stops each member of its group for 10 s, as on 4.6.0 and 4.9.7",
         )
 
 

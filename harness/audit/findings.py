@@ -234,9 +234,9 @@ def pool_loses_data(broker: BrokerReading) -> Iterator[AuditFinding]:
             kind="pool-delays-sends",
             severity=Severity.WARNING,
             where=broker.words,
-            says="transientStorePoolEnable is on with SYNC_FLUSH, too, which leaves it off on 4.x: a send waits until its "
-            f"buffer is committed, every {commit_ms} ms, and flushed. That a broker with the pool loses messages as it dies was "
-            "measured with ASYNC_FLUSH alone",
+            says="transientStorePoolEnable is on with SYNC_FLUSH, too, which leaves it off on 4.6.0 and 4.9.7: a send waits "
+            f"until its buffer is committed, every {commit_ms} ms, and flushed. That a broker with the pool loses messages "
+            "as it dies was measured with ASYNC_FLUSH alone",
             advice="Remove transientStorePoolEnable. What sends and a death cost with both: mqlab verify pool-loss --arm "
             "incident-killed,incident-killed-pool --set broker.flushDiskType=SYNC_FLUSH",
         )

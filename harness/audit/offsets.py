@@ -25,6 +25,6 @@ def past_the_end(broker: BrokerReading) -> Iterator[AuditFinding]:
             where=f"{topic} on {broker.words}",
             says=f"groups have committed offsets beyond the ends of {len(found)} queues: {some(groups)}; {first.group} has "
             f"{first.offset:,} of queue {first.queue}, which ends at {first.end:,}: the queue lost its last messages, or the topic "
-            f"was made anew (4.x keeps its offsets). A group that asks now {does}; once the queue has reached the offset, it skips "
-            "as many as are missing",
+            f"was made anew (4.6.0 and 4.9.7 keep its offsets). A group that asks now {does}; once the queue has reached the "
+            "offset, it skips as many as are missing",
         )

@@ -126,7 +126,7 @@ def _with_messages(connection: Broker, broker: BrokerReading, topics: Sequence[s
             elif consumed > 0 and not broker.has_attributes:
                 yield (
                     topic,
-                    f"4.x keeps the group's offset {consumed}, below which it would not see what a new queue gets",
+                    f"this release keeps the group's offset {consumed}, below which it would not see what a new queue gets",
                 )
 
 

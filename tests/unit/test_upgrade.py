@@ -516,7 +516,7 @@ def test_what_is_to_be_prepared_for_an_upgrade_to_5x_is_told_with_its_cure(capsy
     assert shown[first - 1].startswith("PREPARE BEFORE YOU START: ")
     assert "things that get worse, the worst first; behind -> what helps (your file: 1, lost" in shown[first - 1]
     assert shown[first].startswith(
-        " 1 YOUR FILE  transientStorePoolEnable is on with SYNC_FLUSH, too, which leaves it off on 4.x"
+        " 1 YOUR FILE  transientStorePoolEnable is on with SYNC_FLUSH, too, which leaves it off on 4.6.0 and 4.9.7"
     )
     assert "measured with ASYNC_FLUSH alone" in shown[first], "the record has no kill of such a broker"
     assert any(
