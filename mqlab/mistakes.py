@@ -17,6 +17,7 @@ from harness.model.rules import NOT_SO, PLACEHOLDER, Claim, Kind, Part, Selectio
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.steps import READ, READING, SetLive, Step
 from harness.model.timed_faults import node_names, nodes_of
+from harness.releases.border import judge
 from harness.releases.jars import recorded_releases
 from harness.releases.settings import settings_of
 from mqlab.field_types import wrong_fields
@@ -149,13 +150,16 @@ def _steps(scenario: Scenario, arm: Arm) -> Iterator[Mistake]:
     for node in sorted(named.union(node for step in arm.steps if (node := getattr(step, "node", ""))) - set(known)):
         yield _unknown("node", node, known)
     for step in arm.steps:
-        for key in sorted(
-            {*getattr(step, "conf", ()), *(step.settings if isinstance(step, SetLive) else ())} - _settings()
-        ):
+        given = {**getattr(step, "conf", {}), **(step.settings if isinstance(step, SetLive) else {})}
+        for key in sorted(given.keys() - _settings()):
             yield _unknown("setting of a broker", key, _settings())
-        if (why := _no_expression(getattr(step, "says", ""))) is not None:
+        for key, value in given.items():
+            if why := judge("broker", key, value).why:
+                says = f"{key} of a step cannot be {shown(value)}: {why.rstrip('.')}"
+                yield Mistake(says=says, near=key, within=type(step).__name__)
+        if (no := _no_expression(getattr(step, "says", ""))) is not None:
             yield Mistake(
-                says=f"{step.words}: says is no regular expression: {why}", near="says", within=type(step).__name__
+                says=f"{step.words}: says is no regular expression: {no}", near="says", within=type(step).__name__
             )
     for step in arm.injects:
         for name in sorted(step.fault.cell.keys() - step.params.keys()):
@@ -165,7 +169,7 @@ def _steps(scenario: Scenario, arm: Arm) -> Iterator[Mistake]:
                     f"{'cells' if len(lacking) > 1 else 'cell'}",
                     near=arm.name,
                 )
-    readings = [name for step in arm.steps for name in step.readings()]
+    readings = [name for step in arm.steps for name in step.all_readings()]
     yield from _twice([*readings, *scenario.computed], "readings")
 
 
@@ -204,7 +208,11 @@ def _share_a_broker(arm: Arm, other: Arm) -> bool:
 
 def _claim(scenario: Scenario, claim: Claim) -> Iterator[Mistake]:
     if not CLAIM.fullmatch(claim.id):
-        yield Mistake(says=f"{shown(claim.id)} is no name of a claim", near=claim.id, advice="For example MINE-01.")
+        yield Mistake(
+            says=f"{shown(claim.id)} is no name of a claim",
+            near=claim.id,
+            advice="Two capital letters and more, a hyphen and up to four digits, as MINE-01.",
+        )
     known = {part.name: part for part in (*claim.parts, *claim.beside)}
     for form, name in sorted(set(PLACEHOLDER.findall(claim.summary))):
         if name not in known:
@@ -244,7 +252,7 @@ def _selection(scenario: Scenario, claim: Claim, of: Selection) -> Iterator[Mist
             advice=f"It is one of {', '.join(load.__name__ for load in measure.loads)}.",
         )
     if of.measure == READ:
-        given = [*(name for step in arm.steps for name in step.readings()), *scenario.computed]
+        given = [*(name for step in arm.steps for name in step.all_readings()), *scenario.computed]
         for name in of.where.get(READING, ()):
             if name not in given:
                 yield _unknown(f"reading of arm {of.arm}", str(name), given)

@@ -25,6 +25,9 @@ class Step:
 
     takes_s: ClassVar[float] = 1.0
 
+    took: str = ""
+    """The reading that is for how many seconds it went on; empty where nobody asks."""
+
     @property
     def words(self) -> str:
         """What it is, for whoever reads the run."""
@@ -36,8 +39,12 @@ class Step:
         return self.takes_s
 
     def readings(self) -> tuple[str, ...]:
-        """The names of the readings that it gives."""
+        """The names of the readings that it gives, beside how long it took."""
         return ()
+
+    def all_readings(self) -> tuple[str, ...]:
+        """The names of all readings that it gives."""
+        return (*self.readings(), *([self.took] if self.took else []))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +202,7 @@ class SetLive(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class MakeTopics(Step):
-    """So many topics come, ``PREFIX-0`` and on, on each master; they stay as long as their cluster."""
+    """So many topics come, ``PREFIX-0`` and on, on each master, until all of them have a route; they are deleted at the end."""
 
     topics: int
     queues: int = 4

@@ -211,6 +211,7 @@ _LIKE_AN_ADDRESS = frozenset(
 )  # fmt: skip
 _NAMED = "by its name it is an address, a path or a peer, and none of these may lead out of the lab."
 _LOOKS = "its value may be an address, a path or a peer, and none of these may lead out of the lab."
+_TYPED = "it takes a number, true or false, and any other word may lead out of the lab."
 _NOT_READ_AS_IT_IS = "a properties file gives a meaning of its own to characters of its value."
 _NO_KEY = "it is no key of a properties file."
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.]*", re.ASCII)
@@ -249,7 +250,7 @@ def _judge_by_rule(prefix: str, key: str, value: str) -> Judged:
     if rule is not None:
         return _KEPT if rule.keeps(value) else Judged(why=rule.why)
     if _is_typed(prefix, key):
-        return _KEPT if _is_number(value) else Judged(why=_LOOKS)
+        return _KEPT if _is_number(value) else Judged(why=_TYPED)
     return _judge_unknown(key, value)
 
 

@@ -69,8 +69,11 @@ class Script:
             if self._over.is_set():
                 return
             self._stamp(number, step, "begun")
+            begun = time.monotonic()
             try:
                 self._steps.take(step, number, undo)
+                if step.took:
+                    self._steps.here.record(step.took, time.monotonic() - begun)
             # A function of the user's may raise whatever it likes.
             except Exception as error:
                 why = str(error) if isinstance(error, LabError) else f"{type(error).__name__}: {error}"

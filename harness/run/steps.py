@@ -24,9 +24,8 @@ from harness.clients.commands import SendSettings
 from harness.clients.java import ConsumerSpec, JavaClient
 from harness.clients.leased import ScheduleSpec
 from harness.clock import mono_ns
-from harness.errors import ClientError, NodeStartError, WaitTimeout
+from harness.errors import ClientError, NodeStartError, WaitTimeout, shown
 from harness.faults.injections import injection_of
-from harness.model.cluster import UserSettings
 from harness.model.steps import (
     LINES,
     Do,
@@ -44,7 +43,7 @@ from harness.model.steps import (
     Until,
 )
 from harness.model.timed_faults import Inject, TimedFault
-from harness.releases.border import admitted
+from harness.releases.border import judge
 from harness.run.here import Here, Written
 from harness.run.trial_fault import TrialFault
 from harness.rundir.lines import read_records
@@ -184,9 +183,7 @@ class Steps:
         self._touch(step.node, undo)
         cluster, node = self._trial.cluster, step.node
         home = self.here.home(node)
-        let_in = admitted(UserSettings(broker=step.conf), home)
-        if let_in.changes:
-            raise ClientError(f"{node} is not started with {'; '.join(let_in.changes.values())}")
+        _require_let_in(step.conf)
         if cluster.pid(node) is not None:
             cluster.stop_node(node, grace_s=STOP_S_MAX)
         written = Written(home)
@@ -226,8 +223,7 @@ class Steps:
                 raise ClientError(f"{node}, which a step had stopped, does not start again: {error}") from error
 
     def _set_live(self, step: SetLive, undo: ExitStack) -> None:
-        if left_out := admitted(UserSettings(broker=step.settings)).changes:
-            raise ClientError(f"{'; '.join(left_out.values())}")
+        _require_let_in(step.settings)
         for broker in [self.here.node(step.node)] if step.node else masters(self._trial.cluster):
             with ask(broker) as connection:
                 before = connection.broker_config()
@@ -312,6 +308,12 @@ class Steps:
         except ClientError as error:
             return error
         return None
+
+
+def _require_let_in(settings: Mapping[str, str]) -> None:
+    for key, value in settings.items():
+        if why := judge("broker", key, value).why:
+            raise ClientError(f"{key} cannot be {shown(value)} here: {why}")
 
 
 def _said(text: str) -> str:

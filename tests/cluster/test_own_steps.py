@@ -57,6 +57,10 @@ def test_byteman_reads_a_rule_before_the_start(rule: JavaRule, says: str, java: 
         check_own_rules([rule], RELEASE, java)
 
 
+def test_every_third_time_is_a_condition(java: Java) -> None:
+    check_own_rules([JavaRule(places=(BUSY,), when='incrementCounter("a") % 3 == 0', does="delay(200)")], RELEASE, java)
+
+
 def test_the_examples_of_steps_read_what_happened(tmp_path: Path) -> None:
     root = ("disk_full_then_restart",) if os.geteuid() == 0 else ()
     found = _readings(

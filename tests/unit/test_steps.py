@@ -194,6 +194,15 @@ def test_what_is_waited_for_without_an_outcome_has_to_come(tmp_path: Path) -> No
     assert 0.0 <= came.probes["came-s"] < 5.0
 
 
+def test_how_long_a_step_took_is_a_reading_where_it_is_asked_for(tmp_path: Path) -> None:
+    done = _tried(
+        tmp_path, Stay(stay_s=0.05, took="stayed"), Read(reading="x", by=lambda here: here.readings["stayed"])
+    )
+    assert 0.05 <= done.probes["stayed"] < 5.0
+    assert done.probes["x"] == done.probes["stayed"]
+    assert Until(what="it", is_so=bool, outcome="came", took="waited").all_readings() == ("came", "came-s", "waited")
+
+
 def test_a_node_that_does_not_start_is_an_outcome_with_the_lines_that_it_left(tmp_path: Path) -> None:
     start = StartNode(node="broker-a", outcome="up", says="already in use")
     done = _tried(tmp_path, StopNode(node="broker-a", kill=True), start, sick=True)
@@ -277,9 +286,14 @@ def test_the_examples_take_every_step_that_the_document_names() -> None:
         (StopNode(node="broker-z"), "broker-z"),
         (SetLive(settings={"flushDiskTyp": "SYNC_FLUSH"}), "flushDiskTyp"),
         (StartNode(node="broker-a", outcome="up", says="("), "no regular expression"),
+        (
+            StartNode(node="broker-a", conf={"haListenPort": "7"}, outcome="up"),
+            "cannot be '7': the lab itself",
+        ),
+        (SetLive(settings={"waitTimeMillsInSendQueue": "abc"}), "cannot be 'abc': it takes a number"),
         (Inject(fault=AppendStall()), "stall_ms"),
     ],
-    ids=["node", "setting", "expression", "parameter"],
+    ids=["node", "setting", "expression", "the lab's", "no number", "parameter"],
 )
 def test_a_step_s_mistake_is_said_before_the_start(step: Step, says: str) -> None:
     found = [f"{one.says} {one.advice}" for one in mistakes(_scenario(step))]
