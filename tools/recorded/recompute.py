@@ -165,11 +165,12 @@ def _judged(
 ) -> Finding:
     """By the rule of today, from all recorded trials of the line's cell; each part from those that it was fixed before."""
     arms = {quantity.arm for quantity in claim.quantities()}
-    of_cell = [
+    of_line = [
         one
         for one in made.get((scenario.name, line.release, line.backend), ())
-        if (one.trial.chosen_injection or line.injection) == line.injection and one.trial.arm in arms
+        if (one.trial.chosen_injection or line.injection) == line.injection
     ]
+    of_cell = [one for one in of_line if one.trial.arm in arms]
     rules = {one.run.rules.get(claim.id, "") for one in of_cell}
     asked = {rule: asked_by(rule, claim, record.journal) for rule in rules}
     decide = [part.hash() for part in claim.parts]
@@ -181,8 +182,9 @@ def _judged(
     failed = {name for run in runs.values() for name in run.failed}
     asking = {hashed: [one for one in of_cell if counts(one, hashed)] for hashed in decide}
     tries = {part.hash(): _with_pairs(part, _rows(asking[part.hash()])) for part in claim.parts}
-    # What decides nothing needs no rule that was there before it.
-    tries |= {part.hash(): _rows(one for one in of_cell if one.is_of_today) for part in claim.beside}
+    # What decides nothing needs no rule that was there before it, and may be of arms that decide nothing.
+    today = _rows(one for one in of_line if one.is_of_today)
+    tries |= {part.hash(): _with_pairs(part, _told_by(part, today)) for part in claim.beside}
     found = judge(claim, tries, failed, line.release)
     now = _rows(one for one in of_cell if counts(one, *decide))
     before = _rows(one for one in of_cell if not counts(one, *decide))
@@ -219,7 +221,8 @@ def _judged(
         figures=_figures(claim, now) or line.figures,
         evidence=_shown_by([one for one in shown if one.run in runs], claim, verdict),
         counterexamples=line.counterexamples,
-        earlier=line.earlier if line.basis == FROM_RUN else _with_present(line),
+        # What a run found by another rule or experiment is an earlier verdict as soon as none of its trials counts.
+        earlier=line.earlier if line.basis == FROM_RUN and now else _with_present(line),
     )
 
 
@@ -269,6 +272,12 @@ def _against(line: Finding, unasked: Iterable[tuple[Part, list[Tries]]], events:
     found = [judge_part(part, rows) for part, rows in never]
     kept += [refuting(part) for part in found if part.verdict is VerdictKind.REFUTED]
     return "; ".join(kept)
+
+
+def _told_by(part: Part, rows: Iterable[Tries]) -> list[Tries]:
+    """Those of the arms that the part asks."""
+    arms = {quantity.arm for quantity in part.quantities()}
+    return [row for row in rows if row.arm in arms]
 
 
 def _with_pairs(part: Part, rows: Sequence[Tries]) -> list[Tries]:
