@@ -273,7 +273,7 @@ def _of_events(events: TrialEvents) -> dict[str, Any]:
 
 
 def _why(step: Event) -> str:
-    return f"{step['step']}: {step['detail'] or 'it did not end'}"
+    return f"{step['taken']}: {step['detail'] or 'it did not end'}"
 
 
 def _worst_hiccup_ms(events: TrialEvents, to_ns: int | None) -> float | None:

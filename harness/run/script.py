@@ -82,7 +82,7 @@ class Script:
             self._stamp(number, step, "done")
 
     def _stamp(self, number: int, step: Step, state: StepState, detail: str = "") -> None:
-        self._trial.events.record("step", number=number, step=step.words, state=state, detail=detail)
+        self._trial.events.record("step", number=number, taken=step.words, state=state, detail=detail)
 
     def _again_and_again(self, number: int, timed: TimedFault, begun: float) -> None:
         at_s, every_s = timed.at_s, self._trial.arm.every_s

@@ -82,7 +82,7 @@ EVENTS = declared(
         "A step of the arm begins, is done, or failed, for the reason in detail.",
         AT_NS,
         long("number", "which of the arm's steps it is, from 1"),
-        text("step", "what it is, in words"),
+        text("taken", "what it is, in words"),
         text("state", ", ".join(get_args(StepState))),
         _DETAIL,
     ),

@@ -131,3 +131,12 @@ def test_the_document_has_every_field_with_its_meaning() -> None:
     assert "| `groups` | list of text, optional | its consumer groups |" in text
     assert "| `asked` | list of texts | the queues that it names, as broker-a:3 |" in text
     assert "|  |" not in text
+
+
+def test_a_field_of_two_events_is_of_one_kind() -> None:
+    """A column is of one type: of two kinds the numbers of one event became texts."""
+    kinds: dict[str, set[str]] = {}
+    for one in EVENTS.values():
+        for field in one.fields:
+            kinds.setdefault(field.name, set()).add(str(field.kind))
+    assert {name for name, of in kinds.items() if len(of) > 1} == {"queue"}, "which is read as a text everywhere"
