@@ -430,7 +430,7 @@ _ALL = (
         row("ok_after_ms", "ms", LESS, "From the first refusal of a send to its success."),
         row("failed_share", "share", LESS, "Share of the sends around the fault that failed for good.", goal=5),
     ),
-    *_of("stalls", TRIAL, (OpenLoopSends,),
+    *_of("stalls", TRIAL, SENT,
         row("not_in_time_count", "", LESS, "Sends due while appends stalled that were not acknowledged within 500 ms.",
             moved=ARRIVALS, faults=(AppendStall,)),
         row("acknowledged_late_count", "", LESS, "Sends due while appends stalled that were acknowledged after 500 ms or more.",
