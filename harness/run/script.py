@@ -4,7 +4,7 @@ import contextlib
 import itertools
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from harness.errors import ClientError, Interrupted, LabError
@@ -51,10 +51,13 @@ class Script:
                     self._wait_for(made[0])
                 finally:
                     self._over.set()
-        finally:
+        except LabError as error:
+            if self._trial.cancel.is_set():
+                raise Interrupted("stopped by the user") from error
             # What a step failed with is the reason, whatever could not be set back after it.
-            for one in made:
-                one.result()
+            _require_done(made)
+            raise
+        _require_done(made)
         return None
 
     def _wait_for(self, turns: Future[None]) -> None:
@@ -96,3 +99,9 @@ class Script:
                 return
             at_s = max(at_s + every_s, time.monotonic() - begun)
             number = next(self._later_numbers)
+
+
+def _require_done(made: Iterable[Future[None]]) -> None:
+    """Raises what one of them has failed with."""
+    for future in made:
+        future.result()

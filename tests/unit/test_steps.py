@@ -15,7 +15,7 @@ from typing import Any, cast
 import pytest
 
 from harness.backends.cluster import Node
-from harness.errors import ClientError, NodeStartError
+from harness.errors import ClientError, Interrupted, NodeStartError
 from harness.model.cluster import Topology
 from harness.model.faults import AppendStall, JavaRule, NoFault, PauseNode
 from harness.model.loads import OpenLoopSends
@@ -104,7 +104,13 @@ class Tried:
     error: Exception | None = None
 
 
-def _tried(tmp_path: Path, *taken: Step, hold: Callable[[], None] = lambda: None, sick: bool = False) -> Tried:
+def _tried(
+    tmp_path: Path,
+    *taken: Step,
+    hold: Callable[[], None] = lambda: None,
+    sick: bool = False,
+    cancel: threading.Event | None = None,
+) -> Tried:
     tried = Tried(cluster=Cluster(tmp_path), load=Load(), stamped=[], probes={})
     tried.cluster.sick = sick
 
@@ -119,7 +125,7 @@ def _tried(tmp_path: Path, *taken: Step, hold: Callable[[], None] = lambda: None
             tried.stamped.append((number or 0, f"fault {state}"))
 
     trial = Trial(
-        arm=SimpleNamespace(steps=taken, every_s=0.0), events=Events(), cluster=tried.cluster, cancel=threading.Event(),
+        arm=SimpleNamespace(steps=taken, every_s=0.0), events=Events(), cluster=tried.cluster, cancel=cancel or threading.Event(),
         record=Record(), note=lambda text: None,
     )  # fmt: skip
     try:
@@ -260,6 +266,17 @@ def test_the_hold_is_not_waited_for_where_a_step_has_failed(tmp_path: Path) -> N
     done = _tried(tmp_path, Read(reading="x", by=lambda here: 1 / 0), hold=lambda: time.sleep(0.1))
     assert "ZeroDivisionError" in str(done.error)
     assert time.monotonic() - begun < 5.0
+
+
+def test_a_stop_by_the_user_is_no_failure_of_the_step_that_it_ended(tmp_path: Path) -> None:
+    stopped = threading.Event()
+
+    def stop() -> None:
+        stopped.set()
+        raise Interrupted("stopped by the user")
+
+    with pytest.raises(Interrupted):
+        _tried(tmp_path, Until(what="nothing", is_so=lambda here: False), hold=stop, cancel=stopped)
 
 
 # --- the examples -------------------------------------------------------------------------------------------------------
