@@ -30,20 +30,20 @@ class Step:
 
     @property
     def words(self) -> str:
-        """What it is, for whoever reads the run."""
+        """It says what it is, for whoever reads the run."""
         return re.sub(r"(?<!^)(?=[A-Z])", " ", type(self).__name__).lower()
 
     @property
     def seconds(self) -> float:
-        """How long it takes, at most where it waits for something."""
+        """It takes so long, and at most so long where it waits for something."""
         return self.takes_s
 
     def readings(self) -> tuple[str, ...]:
-        """The names of the readings that it gives, beside how long it took."""
+        """These are the names of the readings that it gives, beside how long it took."""
         return ()
 
     def all_readings(self) -> tuple[str, ...]:
-        """The names of all readings that it gives."""
+        """These are the names of all readings that it gives."""
         return (*self.readings(), *([self.took] if self.took else []))
 
 
@@ -55,12 +55,12 @@ class Stay(Step):
 
     @property
     def words(self) -> str:
-        """For how long."""
+        """It says for how long it stays."""
         return f"stay {self.stay_s:g} s"
 
     @property
     def seconds(self) -> float:
-        """They."""
+        """It takes the seconds that it stays."""
         return self.stay_s
 
 
@@ -78,16 +78,16 @@ class Until(Step):
 
     @property
     def words(self) -> str:
-        """What is waited for."""
+        """It says what is waited for."""
         return f"until {self.what}"
 
     @property
     def seconds(self) -> float:
-        """At most."""
+        """It takes so long at most."""
         return self.wait_s_max
 
     def readings(self) -> tuple[str, ...]:
-        """Whether, and when."""
+        """One reading is whether it became so, and one is when."""
         return (self.outcome, f"{self.outcome}-s") if self.outcome else ()
 
 
@@ -99,7 +99,7 @@ class Heal(Step):
 
     @property
     def words(self) -> str:
-        """Which."""
+        """It says which faults end."""
         return f"heal {self.fault}"
 
 
@@ -114,7 +114,7 @@ class StopNode(Step):
 
     @property
     def words(self) -> str:
-        """Which."""
+        """It says which node ends, and how."""
         return f"{'kill' if self.kill else 'stop'} {self.node}"
 
 
@@ -132,17 +132,16 @@ class StartNode(Step):
     node: str
     conf: Mapping[str, str] = field(default_factory=dict)
     jvm: tuple[str, ...] = ()
-    release: str = ""
     outcome: str = ""
     says: str = ""
 
     @property
     def words(self) -> str:
-        """Which."""
+        """It says which node starts."""
         return f"start {self.node}"
 
     def readings(self) -> tuple[str, ...]:
-        """Whether it came up, and what it said."""
+        """One reading is whether it came up, and one is how many lines it said."""
         return (self.outcome, f"{self.outcome}-{LINES}") if self.outcome else ()
 
 
@@ -167,11 +166,11 @@ class StartClient(Step):
 
     @property
     def words(self) -> str:
-        """What it does."""
+        """It says what the client does."""
         return f"a client that {self.does}s"
 
     def readings(self) -> tuple[str, ...]:
-        """Whether it was served, and what it was told."""
+        """One reading is whether it was served, and one is what it was told."""
         return (self.outcome, f"{self.outcome}-{LINES}") if self.outcome else ()
 
 
@@ -196,7 +195,7 @@ class SetLive(Step):
 
     @property
     def words(self) -> str:
-        """Which."""
+        """It says which settings change."""
         return f"set {', '.join(f'{key}={value}' for key, value in self.settings.items())}"
 
 
@@ -210,12 +209,12 @@ class MakeTopics(Step):
 
     @property
     def words(self) -> str:
-        """How many."""
+        """It says how many topics come."""
         return f"make {self.topics} topics"
 
     @property
     def seconds(self) -> float:
-        """A broker takes some hundred a second."""
+        """It takes about a second for some hundred of them."""
         return 1.0 + self.topics / 100
 
 
@@ -228,7 +227,7 @@ class Do(Step):
 
     @property
     def words(self) -> str:
-        """What it does."""
+        """It says what the function does."""
         return self.what
 
 
@@ -244,9 +243,9 @@ class Read(Step):
 
     @property
     def words(self) -> str:
-        """What is read."""
+        """It says which reading it gives."""
         return f"read {self.reading}"
 
     def readings(self) -> tuple[str, ...]:
-        """That one."""
+        """It gives that one."""
         return (self.reading,)

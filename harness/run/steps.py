@@ -126,7 +126,7 @@ class Steps:
     def _came(self, outcome: str, came: bool, error: Exception | None = None) -> None:
         """Record an outcome; without a name it has to have come about, else ``error`` is raised."""
         if outcome:
-            self.here.record(outcome, came, _said(str(error or "")))
+            self.here.record(outcome, came, _one_line(str(error or "")))
         elif error is not None:
             raise error
 
@@ -135,7 +135,7 @@ class Steps:
         if value is None:
             return
         if not isinstance(value, bool | int | float) or not math.isfinite(value):
-            raise ClientError(f"{step.reading} is {_said(repr(value))}, which is no number")
+            raise ClientError(f"{step.reading} is {_one_line(repr(value))}, which is no number")
         self.here.record(step.reading, value)
 
     # --- faults
@@ -197,7 +197,7 @@ class Steps:
         self._came(step.outcome, failed is None, failed)
         if step.outcome:
             lines = written.matching(step.says) if step.says else []
-            self.here.record(f"{step.outcome}-{LINES}", len(lines), _said(lines[0] if lines else ""))
+            self.here.record(f"{step.outcome}-{LINES}", len(lines), _one_line(lines[0] if lines else ""))
 
     def _start_with(self, node: str, conf: Mapping[str, str], jvm: tuple[str, ...]) -> None:
         """What a start alone was to have is gone with the next one, which has what the arm says."""
@@ -260,7 +260,7 @@ class Steps:
         self._came(step.outcome, refused is None, refused)
         if step.outcome:
             said = [refused] if refused is not None and self._matches(step.says, str(refused)) else []
-            self.here.record(f"{step.outcome}-{LINES}", len(said), _said(str(said[0]) if said else ""))
+            self.here.record(f"{step.outcome}-{LINES}", len(said), _one_line(str(said[0]) if said else ""))
 
     @staticmethod
     def _matches(pattern: str, text: str) -> bool:
@@ -316,5 +316,5 @@ def _require_let_in(settings: Mapping[str, str]) -> None:
             raise ClientError(f"{key} cannot be {shown(value)} here: {why}")
 
 
-def _said(text: str) -> str:
+def _one_line(text: str) -> str:
     return " ".join(text.split())[:SAID_CHARACTERS_MAX]
