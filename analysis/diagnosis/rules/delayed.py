@@ -9,6 +9,7 @@ from harness.model.log_events import Logged, LogPattern
 
 GAP_S = 60.0
 GOES_ON_SINCE = "5.0.0"
+"""By the classes; it was measured on 5.3.3 and 5.5.0."""
 TRIES_AGAIN = "this release tries the same message again 100 ms later"
 UNKNOWN_RELEASE = (
     "the lines here do not say which release this is: 4.9.7 tries the same message again, 5.3.3 and 5.5.0 lose it"
