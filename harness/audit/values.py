@@ -185,13 +185,14 @@ def controllers(broker: BrokerReading) -> Iterator[AuditFinding]:
 
 
 def users(broker: BrokerReading) -> Iterator[AuditFinding]:
-    """Who asks for a user and has no store of users refuses everybody. Seen on a started broker of 5.5.0."""
+    """Who asks for a user and has no store of users refuses everybody. Seen on a started broker of 5.5.0; 5.3.3 has
+    the words in the same class (``DefaultAuthenticationHandler``)."""
     conf = broker.conf
     if conf.get("authenticationEnabled") == "true" and not conf.get("authenticationMetadataProvider", "").strip():
         yield _critical(
             "no-users", broker,
             "authenticationEnabled=true without authenticationMetadataProvider: the broker starts and refuses each request "
-            '(CODE 16, "The authenticationMetadataProvider is not configured")',
+            '(CODE 16, "The authenticationMetadataProvider is not configured"), as was seen on 5.5.0',
             "authenticationMetadataProvider=org.apache.rocketmq.auth.authentication.provider.LocalAuthenticationMetadataProvider, "
             "and initAuthenticationUser for the first user.",
         )  # fmt: skip
