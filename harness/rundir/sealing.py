@@ -90,7 +90,8 @@ class FileSum:
 
 def read_sum(path: Path) -> FileSum:
     """Read the whole file. Raises RunDirectoryError when it cannot be read."""
-    summing, size, newlines, tail, is_endless = hashlib.sha256(), 0, 0, b"", False
+    summing, size, newlines, is_endless = hashlib.sha256(), 0, 0, False
+    before = last = b""
     try:
         with opened(path) as file:
             while chunk := file.read(_CHUNK_BYTES):
@@ -98,9 +99,10 @@ def read_sum(path: Path) -> FileSum:
                 size += len(chunk)
                 newlines += (ends := chunk.count(b"\n"))
                 is_endless |= not ends and len(chunk) == _CHUNK_BYTES
-                tail = (tail + chunk)[-_CHUNK_BYTES:]
+                before, last = last, chunk
     except OSError as error:
         raise RunDirectoryError(f"{path} cannot be read: {error.strerror}") from error
+    tail = (before + last)[-_CHUNK_BYTES:]
     # A killed Java client leaves empty lines behind its last record.
     whole = tail[: tail.rfind(b"\n") + 1]
     stripped = whole.rstrip(b"\n")
