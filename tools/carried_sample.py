@@ -29,8 +29,8 @@ from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
 from harness.plan.request import Request
 from harness.plan.schedule import make_plan
-from mqlab.carried import carried
-from mqlab.on_release import on_releases
+from mqlab.ask.carried import carried
+from mqlab.run.on_release import on_releases
 
 SAME, OTHER, LEANS_SAME, LEANS_OTHER, NOTHING = (
     "the same",

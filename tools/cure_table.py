@@ -11,8 +11,8 @@ from harness.model.findings import Finding
 from harness.paths import PACKAGES
 from harness.releases.jars import recorded_releases
 from harness.rundir.files import replace_file
-from mqlab.advise import BEST, NOT_MEASURED, OPEN, PRICE, Advice, advice
-from mqlab.recorded import committed_ledger
+from mqlab.ask.recorded import committed_ledger
+from mqlab.tune.advise import BEST, NOT_MEASURED, OPEN, PRICE, Advice, advice
 from scenarios.send_advice import FAILURES
 from tools.recorded.readme import between_markers
 

@@ -15,7 +15,7 @@ from harness.model.findings import Finding
 from harness.paths import PACKAGES
 from harness.releases.jars import recorded_releases
 from harness.rundir.files import replace_file
-from mqlab.recorded import committed_ledger
+from mqlab.ask.recorded import committed_ledger
 
 DOCUMENT = PACKAGES / "docs" / "findings.md"
 WIDTH = 132

@@ -16,7 +16,7 @@ from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
 from harness.protocol.frames import Version
 from harness.releases.jars import recorded_releases
-from mqlab.recorded import committed_ledger
+from mqlab.ask.recorded import committed_ledger
 
 DOCUMENT = PACKAGES / "docs" / "incidents.md"
 HEAD = """# Incidents that users reported

@@ -17,9 +17,9 @@ from analysis.ledger.markdown import ledger_table
 from harness.errors import EXIT_OK, LabError, UsageError
 from harness.host.facts import own_commit
 from harness.model.rules import Claim
+from mqlab.ask.recorded import FOLDER_OF_RECORD, experiment_now
 from mqlab.kinds import FOLDER, NAME, SENTENCE
 from mqlab.options import print_json
-from mqlab.recorded import FOLDER_OF_RECORD, experiment_now
 from tools import cure_table, defect_figures, incident_table, send_table, undecided_table
 from tools.recorded.recompute import Change, changes_of
 from tools.recorded.record import Record, read_record

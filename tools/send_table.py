@@ -14,7 +14,7 @@ from analysis.report.send_matrix import tables_in_brief
 from analysis.verdicts.evidence import unit_of
 from harness.paths import PACKAGES
 from harness.rundir.files import replace_file
-from mqlab.recorded import FOLDER_OF_RECORD, experiment_now
+from mqlab.ask.recorded import FOLDER_OF_RECORD, experiment_now
 from tools.recorded.readme import between_markers
 from tools.recorded.record import Record, read_record
 

@@ -21,7 +21,7 @@ from harness.paths import PACKAGES
 from harness.plan.request import Request
 from harness.plan.schedule import make_plan
 from harness.releases.jars import recorded_releases
-from mqlab.recorded import committed_ledger
+from mqlab.ask.recorded import committed_ledger
 from scenarios.releases import IN_CONTAINERS
 from tools.recorded.lacking import lacking
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from analysis.report.write import write_reports
-from mqlab.serve import HOST
+from mqlab.run.serve import HOST
 from tests.lib.run_folders import HOSTILE, make_runs, serving
 
 pytestmark = pytest.mark.browser

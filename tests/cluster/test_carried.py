@@ -18,10 +18,10 @@ from harness.releases.builds import take_build
 from harness.releases.class_file import class_of
 from harness.releases.compare import compare, names_in, rests_on
 from harness.releases.jars import ensure_jars, recorded_releases
-from mqlab import carried, upgrade
+from mqlab.ask import carried, upgrade
+from mqlab.ask.recorded import committed_ledger
 from mqlab.main import main
-from mqlab.on_release import builds_told
-from mqlab.recorded import committed_ledger
+from mqlab.run.on_release import builds_told
 
 BROKER, CLIENT = "org.apache.rocketmq.broker", "org.apache.rocketmq.client"
 ALL = recorded_releases()

@@ -14,8 +14,9 @@ from harness.model.log_events import Logged
 from harness.releases.compile import RULE_SOURCES
 from harness.releases.jars import recorded_releases
 from harness.releases.rules import rules_of, unmet_rules
-from mqlab import carried, on_release
-from mqlab.on_release import BYTEMAN, RULES, not_there, on_releases, why_not_on
+from mqlab.ask import carried
+from mqlab.run import on_release
+from mqlab.run.on_release import BYTEMAN, RULES, not_there, on_releases, why_not_on
 
 ALL = recorded_releases()
 CURES = {

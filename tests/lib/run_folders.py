@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from mqlab.serve import make_server
+from mqlab.run.serve import make_server
 from tests.lib.samples import sample, write_document
 
 HOSTILE = "<script>window.ran=1<"

@@ -12,7 +12,7 @@ from analysis.diagnosis.diagnosis import Diagnosis, diagnose
 from analysis.diagnosis.moments import words_of
 from analysis.diagnosis.page import render
 from analysis.diagnosis.reading import WARNED_MAX
-from mqlab.diagnose import report
+from mqlab.logs.diagnose import report
 from mqlab.main import main
 from tests.lib.operators_logs import read
 

@@ -20,7 +20,7 @@ from harness.paths import PACKAGES
 from harness.rundir.lines import read_records
 from harness.rundir.reading import read_run_directory, verified
 from harness.rundir.writing import RunWriter
-from mqlab.resume import finished_trials
+from mqlab.run.resume import finished_trials
 from tests.lib.written_runs import RECORDS, TRIALS, record_some
 from tests.unit.test_resume import MANIFEST
 

@@ -13,7 +13,7 @@ import analysis.pipeline
 from analysis.pipeline import analyze_in
 from analysis.report.document import ReportData
 from harness.model.findings import Finding
-from mqlab.first_answer import answer
+from mqlab.run.first_answer import answer
 from tests.lib.runs import Run
 
 

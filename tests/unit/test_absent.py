@@ -16,7 +16,7 @@ from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
 from harness.releases.jars import recorded_releases
 from harness.releases.settings import settings_of
-from mqlab.recorded import committed_ledger
+from mqlab.ask.recorded import committed_ledger
 
 IS_4X = ("4.6.0", "4.9.7")
 IS_5X = ("5.3.3", "5.5.0")

@@ -10,8 +10,8 @@ from harness.audit.conf import judge_conf
 from harness.audit.finding import AuditFinding, Severity
 from harness.model.broker_conf import conf_of
 from harness.paths import PACKAGES
-from mqlab.audit_advice import named
-from mqlab.audit_conf import named_conf
+from mqlab.ask.audit_advice import named
+from mqlab.ask.audit_conf import named_conf
 
 AUDITED = {kind for one in scenarios.INCIDENTS for kind in (*one.audited, one.audited_as_itself) if kind}
 

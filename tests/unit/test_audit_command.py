@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from harness.errors import EXIT_USAGE, LabError, UsageError
-from mqlab.audit import add_options, audit
+from mqlab.ask.audit import add_options, audit
 from tests.lib.audited import WRITES, cluster
 from tests.lib.prometheus_text import read_exposition
 

@@ -18,7 +18,7 @@ from harness.audit.reading import BrokerReading, NameServerReading, Reading
 from harness.model.rocketmq import FRAME_BYTES_MAX
 from harness.paths import PACKAGES
 from harness.protocol.broker import TopicConfig
-from mqlab.audit_prometheus import FINDINGS_MAX, exposition
+from mqlab.ask.audit_prometheus import FINDINGS_MAX, exposition
 from tests.lib.prometheus_text import Samples, read_exposition
 
 RULES = PACKAGES / "docs" / "mqlab-alarms.yml"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import harness.releases.central
 from harness.errors import EXIT_USAGE
 from harness.model.verdicts import VerdictKind
-from mqlab.bisect import boundaries, next_release
 from mqlab.main import main
+from mqlab.run.bisect import boundaries, next_release
 
 CONFIRMED, REFUTED = VerdictKind.CONFIRMED, VerdictKind.REFUTED
 SIDES = {"c": CONFIRMED, "r": REFUTED, "-": None}

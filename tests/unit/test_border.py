@@ -21,7 +21,7 @@ from harness.releases.jars import recorded_releases
 from harness.releases.settings import BY_PROCESSORS, Settings, settings_of
 from harness.releases.user_settings import broker_keys, client_keys, read_broker_conf, system_properties
 from mqlab.main import main
-from mqlab.sweep import check_settings, read_swept
+from mqlab.tune.sweep import check_settings, read_swept
 from tests.lib.border import HOSTILE_CONF, KEPT, LEADS_OUT, conf_of, hostile_conf, strangers
 from tests.lib.clusters import drawn
 

@@ -31,8 +31,8 @@ from harness.rundir.integrity import damage_of_content
 from harness.rundir.manifest import Manifest
 from harness.rundir.own_files import opened_own
 from harness.rundir.sealing import sealed_file
-from mqlab.audit_told import read_earlier
-from mqlab.own_incident import read_incident
+from mqlab.ask.audit_told import read_earlier
+from mqlab.own.own_incident import read_incident
 
 READERS: dict[str, Callable[[Path], object]] = {
     "keys": read_keys,

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-import mqlab.bundle
 import mqlab.kinds
-import mqlab.resume
+import mqlab.run.bundle
+import mqlab.run.resume
 from analysis.report.document import ReportData
 from analysis.report.replayed import compared
 from harness.errors import EXIT_OK, EXIT_USAGE, ConfigurationError
@@ -28,11 +28,11 @@ from harness.host.facts import Commit
 from harness.model.verdicts import VerdictKind
 from harness.rundir.manifest import Manifest
 from harness.rundir.writing import RunWriter
-from mqlab.bundle import ABOUT, RUN, VERSION, open_bundle, write_bundle
 from mqlab.main import _parser, main
-from mqlab.own_incident import TEMPLATE
-from mqlab.replay import replay
-from mqlab.resume import rules_of
+from mqlab.own.own_incident import TEMPLATE
+from mqlab.run.bundle import ABOUT, RUN, VERSION, open_bundle, write_bundle
+from mqlab.run.replay import replay
+from mqlab.run.resume import rules_of
 from tests.lib.samples import loaded, sample, write_document
 from tests.unit.test_resume import MANIFEST, STALL
 
@@ -47,7 +47,7 @@ SINGLE = dataclasses.replace(
 @pytest.fixture(autouse=True)
 def _host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(mqlab.resume, "own_commit", lambda: Commit(id=MANIFEST.commit, dirty=False))
+    monkeypatch.setattr(mqlab.run.resume, "own_commit", lambda: Commit(id=MANIFEST.commit, dirty=False))
 
 
 def _run(folder: Path, manifest: Manifest = SINGLE) -> Path:
@@ -97,7 +97,7 @@ def test_what_was_packed_comes_out_elsewhere(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_too_large_is_not_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mqlab.bundle, "FILES_MAX", 3)
+    monkeypatch.setattr(mqlab.run.bundle, "FILES_MAX", 3)
     with pytest.raises(ConfigurationError, match="too large for a bundle"):
         write_bundle(_run(tmp_path), tmp_path / "one.tar.gz")
     assert not list(tmp_path.glob("*.gz*"))
@@ -232,8 +232,8 @@ def test_what_is_no_bundle_or_one_of_another_version_is_refused(tmp_path: Path) 
 
 
 def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mqlab.bundle, "BYTES_MAX", 10_000)
-    monkeypatch.setattr(mqlab.bundle, "FILES_MAX", 10)
+    monkeypatch.setattr(mqlab.run.bundle, "BYTES_MAX", 10_000)
+    monkeypatch.setattr(mqlab.run.bundle, "FILES_MAX", 10)
     for name, adds in {
         "large": (_member("run/x", b"\0" * 1_000_000),),
         "many": tuple(_member(f"run/{number}") for number in range(20)),

@@ -19,10 +19,10 @@ from harness.model.findings import Finding, PartResult
 from harness.model.verdicts import VerdictKind
 from harness.plan.request import Request
 from harness.plan.schedule import make_plan
-from mqlab import check
-from mqlab.carried import other_code
+from mqlab.ask.carried import other_code
+from mqlab.ask.recorded import usual_verdicts
 from mqlab.main import main
-from mqlab.recorded import usual_verdicts
+from mqlab.run import check
 
 UNDECIDED, CONFIRMED, REFUTED = VerdictKind.UNDECIDED, VerdictKind.CONFIRMED, VerdictKind.REFUTED
 HOST = Host(cores=2, memory_mb=23_500)

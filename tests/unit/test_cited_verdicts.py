@@ -14,7 +14,7 @@ import scenarios
 from harness.model.findings import Finding
 from harness.paths import PACKAGES
 from harness.releases.jars import recorded_releases
-from mqlab.recorded import committed_ledger
+from mqlab.ask.recorded import committed_ledger
 
 README = PACKAGES / "README.md"
 PAGES = (README, *sorted((PACKAGES / "docs").glob("*.md")))

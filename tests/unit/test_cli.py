@@ -21,10 +21,10 @@ import scenarios
 from harness.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from harness.host.abilities import Abilities
 from harness.paths import PACKAGES
-from mqlab import looking
+from mqlab.ask import looking
 from mqlab.console import console as lab_console
 from mqlab.main import COMMANDS, _parser, main
-from mqlab.verify import injections_asked
+from mqlab.run.verify import injections_asked
 
 
 @pytest.fixture(autouse=True)

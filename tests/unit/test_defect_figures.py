@@ -12,7 +12,7 @@ from harness.errors import LedgerError
 from harness.model.findings import Finding, PartResult
 from harness.model.verdicts import VerdictKind
 from harness.releases.jars import recorded_releases
-from mqlab.recorded import committed_ledger
+from mqlab.ask.recorded import committed_ledger
 from tools.defect_figures import ACTUAL, DOCUMENT, document
 
 NEWEST = recorded_releases()[-1]

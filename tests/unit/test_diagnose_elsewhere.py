@@ -15,7 +15,7 @@ from analysis.diagnosis.diagnosis import diagnosis_of, read_logs
 from analysis.diagnosis.reading import log_copies, log_files
 from analysis.spark import SparkPlace
 from harness.errors import EXIT_OK, EXIT_USAGE, ConfigurationError
-from mqlab.diagnose import report
+from mqlab.logs.diagnose import report
 from mqlab.main import main
 from tools.kept_logs import KEPT
 
@@ -110,7 +110,7 @@ def test_a_copy_that_cannot_be_read_is_named_by_its_url(tmp_path: Path) -> None:
 def test_java_is_asked_for_only_by_a_url_and_not_before_paths_here_are_found_good(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("mqlab.diagnose.find_java", lambda: pytest.fail("Java was asked for"))
+    monkeypatch.setattr("mqlab.logs.diagnose.find_java", lambda: pytest.fail("Java was asked for"))
     assert main(["diagnose", str(STALLED), "--spark-conf", "spark.hadoop.a=b"]) == EXIT_OK
     assert main(["diagnose", "hdfs://127.0.0.1:1/logs", str(tmp_path)]) == EXIT_USAGE
     assert "has no logs" in capsys.readouterr().err

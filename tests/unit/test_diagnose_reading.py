@@ -13,7 +13,7 @@ from analysis.diagnosis.moments import moment_of, offset_by_stamps, words_of
 from analysis.diagnosis.page import render
 from analysis.diagnosis.reading import read_file
 from harness.errors import ConfigurationError
-from mqlab.diagnose import report
+from mqlab.logs.diagnose import report
 from mqlab.main import main
 from tests.lib.operators_logs import FAILED, LOCKS, MADE, NAMESRV, REFUSED, SLOW, found_in, read
 from tools.kept_logs import KEPT

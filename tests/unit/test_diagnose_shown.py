@@ -14,7 +14,7 @@ import pytest
 import scenarios
 from analysis.diagnosis.page import render
 from analysis.diagnosis.skew import distance
-from mqlab.diagnose import report
+from mqlab.logs.diagnose import report
 from mqlab.main import main
 from tests.lib.operators_logs import LOCKS, REFUSED, SLOW, read
 from tools.kept_logs import KEPT

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-import mqlab.hold
+import mqlab.run.hold
 import scenarios
 from analysis.report.document import Distribution
 from analysis.report.one_trial import trial_lines
@@ -28,9 +28,9 @@ from harness.model.sweep import Point, Sweep
 from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
 from harness.releases.java import Java
-from mqlab.hold import Hold
 from mqlab.main import main
-from mqlab.own_incident import TEMPLATE, read_incident
+from mqlab.own.own_incident import TEMPLATE, read_incident
+from mqlab.run.hold import Hold
 from tests.lib.histories import History, tries_in
 from tests.lib.samples import counted
 
@@ -90,7 +90,7 @@ def test_a_trial_that_is_reproduced_is_planned_and_told_as_shown(capsys: pytest.
 
 def test_a_hold_says_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = _block("reproduce.md", "held just after append-stall is over")
-    monkeypatch.setattr(mqlab.hold, "ensure_jars", lambda _: ())
+    monkeypatch.setattr(mqlab.run.hold, "ensure_jars", lambda _: ())
     home = tmp_path / "usr" / "lib" / "jvm" / "java-17-openjdk-amd64"
     (home / "bin").mkdir(parents=True)
     (home / "bin" / "jstack").write_text("")

@@ -17,7 +17,7 @@ import pytest
 from harness.errors import EXIT_OK, EXIT_USAGE, LabError
 from harness.paths import PACKAGES
 from mqlab.main import _parser, main
-from mqlab.own_incident import TEMPLATE
+from mqlab.own.own_incident import TEMPLATE
 from tests.lib.documents import Example, examples, not_printed
 
 README = PACKAGES / "README.md"

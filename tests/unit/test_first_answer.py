@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import pytest
 
-import mqlab.verify
+import mqlab.run.verify
 import scenarios
 from analysis.ledger.agreement import Agreement, Standing, first_words
 from analysis.spark_settings import is_local
@@ -26,10 +26,10 @@ from harness.plan.schedule import FIRST_ANSWER_S, Plan, make_plan
 from harness.rundir.integrity import UNVOUCHED
 from harness.rundir.part import part_of_run
 from harness.rundir.reading import read_run_directory
-from mqlab.first_answer import ANSWER_S_MAX, FirstAnswer, answer
 from mqlab.main import main
-from mqlab.own_incident import TEMPLATE
-from mqlab.running import Job
+from mqlab.own.own_incident import TEMPLATE
+from mqlab.run.first_answer import ANSWER_S_MAX, FirstAnswer, answer
+from mqlab.run.running import Job
 from tests.lib.runs import Run
 
 # --- the plan ---------------------------------------------------------------------------------------------------------
@@ -203,12 +203,12 @@ def test_quick_runs_of_the_labs_own_incidents_answer_first(monkeypatch: pytest.M
         asked.append((job.request.answer_first, job.analyst))
         return 0
 
-    monkeypatch.setattr(mqlab.verify, "make_ready", lambda console: java)
+    monkeypatch.setattr(mqlab.run.verify, "make_ready", lambda console: java)
     monkeypatch.setattr(
-        mqlab.verify, "analyst_at", lambda place: nullcontext(place.java_home) if is_local(place.where) else None
+        mqlab.run.verify, "analyst_at", lambda place: nullcontext(place.java_home) if is_local(place.where) else None
     )
-    monkeypatch.setattr(mqlab.verify, "prepare", lambda *_: None)
-    monkeypatch.setattr(mqlab.verify, "carry_out", carry_out)
+    monkeypatch.setattr(mqlab.run.verify, "prepare", lambda *_: None)
+    monkeypatch.setattr(mqlab.run.verify, "carry_out", carry_out)
     own = tmp_path / "my_incident.py"
     shutil.copy(TEMPLATE, own)
     elsewhere = ["--spark-master", "spark://127.0.0.1:7077"]

@@ -17,7 +17,7 @@ from harness.model.verdicts import (
     scopes_that_hold,
     status_of,
 )
-from mqlab.recorded import committed_ledger
+from mqlab.ask.recorded import committed_ledger
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
 PART = PartResult(name="it", verdict=CONFIRMED, relation="<=", bound=1)

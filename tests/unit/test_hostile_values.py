@@ -97,18 +97,18 @@ def _nothing_starts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for started in (
             "harness.leases.leases.Leases.open",
             "harness.backends.docker.engine.find_engine",
-            "mqlab.audit.read_cluster",
-            "mqlab.judging.spark_place",
+            "mqlab.ask.audit.read_cluster",
+            "mqlab.run.judging.spark_place",
             "analysis.logs_elsewhere.copied_logs",
-            "mqlab.serve.make_server",
+            "mqlab.run.serve.make_server",
         ):
             patch.setattr(started, accepted)
         # A quick run's Spark starts, and a release's jars are fetched, before its settings can be known.
-        patch.setattr("mqlab.verify.place_of_analyst", lambda *_: None)
-        patch.setattr("mqlab.verify.analyst_at", contextlib.nullcontext)
-        patch.setattr("mqlab.bisect.releases_between", lambda *_: [])
-        patch.setattr("mqlab.looking.ensure_jars", lambda *_, **__: ())
-        patch.setattr("mqlab.looking.compiled_classes", lambda *_, **__: None)
+        patch.setattr("mqlab.run.verify.place_of_analyst", lambda *_: None)
+        patch.setattr("mqlab.run.verify.analyst_at", contextlib.nullcontext)
+        patch.setattr("mqlab.run.bisect.releases_between", lambda *_: [])
+        patch.setattr("mqlab.ask.looking.ensure_jars", lambda *_, **__: ())
+        patch.setattr("mqlab.ask.looking.compiled_classes", lambda *_, **__: None)
         patch.setattr("harness.releases.user_settings.system_properties", lambda _: frozenset())
         yield
 

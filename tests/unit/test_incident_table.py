@@ -12,7 +12,7 @@ from harness.audit.reading import NameServerReading, Reading
 from harness.model.findings import Finding
 from harness.model.incident import Incident
 from harness.model.verdicts import VerdictKind
-from mqlab.recorded import committed_ledger
+from mqlab.ask.recorded import committed_ledger
 from tools.incident_table import DOCUMENT, document
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from harness.model.verdicts import VerdictKind
-from mqlab.recorded import committed_ledger
+from mqlab.ask.recorded import committed_ledger
 from scenarios.releases import RELEASES
 from tests.lib.kept_findings import RECORD, of_record, require_kept
 

@@ -21,7 +21,7 @@ from harness.model.findings import FROM_SUMMARY, Finding
 from harness.model.scenario import Scenario
 from harness.model.verdicts import HOLDS_IN_PART, VerdictKind
 from harness.paths import PACKAGES
-from mqlab.recorded import committed_ledger, experiment_now
+from mqlab.ask.recorded import committed_ledger, experiment_now
 from tests.lib.ledger import EVENT, committed, record_of, summary
 from tests.lib.samples import sample, write_document
 from tools.ledger import main as program

@@ -16,7 +16,7 @@ from harness.generator.options import DriverSpec, LoadOptions, LocustSpec
 from harness.generator.shapes import read_replay, shape_named, share_at
 from harness.generator.target import Target
 from harness.releases.java import Java
-from mqlab.load_options import add_options, load_options_of, parse_sizes
+from mqlab.load.options import add_options, load_options_of, parse_sizes
 from mqlab.main import main
 
 

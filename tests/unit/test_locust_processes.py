@@ -23,7 +23,7 @@ from harness.load.own import commonest
 from harness.rundir.files import require_room
 from harness.rundir.writing import TrialDirectory
 from harness.signals import EarlyEnd
-from mqlab.load import take_ports
+from mqlab.load.command import take_ports
 
 PLAYED = """
 import json, signal, sys, time

@@ -21,8 +21,8 @@ from harness.errors import AccessDeniedError, AnswerError, ClientError, TargetNo
 from harness.model.rocketmq import FRAME_BYTES_MAX
 from harness.protocol.broker import Broker, delay_offsets
 from harness.protocol.name_server import NameServer
-from mqlab.audit_prometheus import exposition
-from mqlab.audit_told import as_json
+from mqlab.ask.audit_prometheus import exposition
+from mqlab.ask.audit_told import as_json
 from tests.lib.bad_nodes import node, read_request
 from tests.lib.recorded_answers import Recorded, mutated, recorded_answers
 

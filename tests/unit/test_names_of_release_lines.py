@@ -10,7 +10,7 @@ import pytest
 
 import scenarios
 from harness.model.incident import Incident
-from mqlab.recorded import committed_since
+from mqlab.ask.recorded import committed_since
 from scenarios.answer_codes import ANSWER_CODES
 from scenarios.questions import QUESTIONS
 from scenarios.setting_meanings import setting_meanings

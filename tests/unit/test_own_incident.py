@@ -25,9 +25,9 @@ from harness.plan.request import Request
 from harness.plan.schedule import make_plan
 from harness.releases.jars import recorded_releases
 from mqlab.main import main
-from mqlab.mistakes import mistakes
-from mqlab.own_incident import TEMPLATE, incidents_of, keep_files, read_incident
-from mqlab.trust import incidents_of_run
+from mqlab.own.mistakes import mistakes
+from mqlab.own.own_incident import TEMPLATE, incidents_of, keep_files, read_incident
+from mqlab.run.trust import incidents_of_run
 from tests.lib.histories import claims_of, said, verdict
 from tests.unit.test_plan import TWO_CORES
 

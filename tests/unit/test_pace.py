@@ -8,7 +8,7 @@ import pytest
 
 from harness.run import pace
 from harness.run.pace import Pace, why_slow
-from mqlab.sweeping import _late
+from mqlab.tune.sweeping import _late
 
 TRIALS = {f"t{number}": 20.0 for number in range(10)}
 BUSY = "the host is busy"

@@ -17,8 +17,8 @@ from harness.plan.parts import PART_S_MAX, REFERENCE, parts_of
 from harness.plan.request import Request
 from harness.plan.schedule import make_plan
 from mqlab.main import main
-from mqlab.own_incident import incidents_of
-from mqlab.resume import command_line
+from mqlab.own.own_incident import incidents_of
+from mqlab.run.resume import command_line
 from scenarios.releases import RELEASES
 
 ALL = Request(scenarios=scenarios.ALL, releases=RELEASES)

@@ -16,9 +16,9 @@ from analysis.diagnosis.proposal import Shown
 from harness.errors import EXIT_OK, EXIT_USAGE
 from harness.plan.request import Request
 from harness.plan.schedule import make_plan
+from mqlab.logs.proposed import proposal
 from mqlab.main import main
-from mqlab.own_incident import read_incident
-from mqlab.proposed import proposal
+from mqlab.own.own_incident import read_incident
 from tests.lib.commands import typed
 from tests.unit.test_plan import TWO_CORES
 from tools.kept_logs import KEPT

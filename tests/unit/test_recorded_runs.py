@@ -25,7 +25,7 @@ from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
 from harness.rundir.manifest import HostRecord, Manifest, read_manifest
 from harness.rundir.writing import RunWriter
-from mqlab.recorded import committed_ledger, experiment_now
+from mqlab.ask.recorded import committed_ledger, experiment_now
 from scenarios.rules import median, never, of, ratio, side
 from tests.lib.ledger import EVENT, committed, record_of, summary
 from tools.recorded.recompute import NO_TRIAL, changes_of, recompute

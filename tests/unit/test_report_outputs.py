@@ -26,7 +26,7 @@ from harness.model.findings import Finding
 from harness.model.verdicts import Reason, VerdictKind
 from harness.releases.java import Java
 from harness.rundir.files import replace_file
-from mqlab.judging import judge
+from mqlab.run.judging import judge
 from tests.lib.samples import loaded, sample, short_sample
 
 Load = Callable[[dict[str, Any]], ReportData]
@@ -211,8 +211,8 @@ def test_a_short_run_ends_with_how_its_claims_stand_to_the_record(
 ) -> None:
     record, short = load(sample()).findings, load(short_sample())
     (tmp_path / "manifest.json").write_text(json.dumps({**short_sample()["manifest"], "schema": 1, "trials": []}))
-    monkeypatch.setattr("mqlab.judging.analyse", lambda *_: short)
-    monkeypatch.setattr("mqlab.judging.committed_ledger", lambda: record)
+    monkeypatch.setattr("mqlab.run.judging.analyse", lambda *_: short)
+    monkeypatch.setattr("mqlab.run.judging.committed_ledger", lambda: record)
     options = argparse.Namespace(json=False, strict=False)
     assert judge(tmp_path, (), options, Java(home=tmp_path, version="17", source=""), Console()) == 0
     printed = capsys.readouterr().out

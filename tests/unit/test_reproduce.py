@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import pytest
 
-import mqlab.hold
+import mqlab.run.hold
 import scenarios
 from analysis.ledger.runs import CountedTrial
 from analysis.report.document import Distribution
@@ -27,10 +27,10 @@ from harness.releases.jars import recorded_releases
 from harness.releases.java import Java
 from harness.rundir.writing import RunWriter
 from harness.trial import TrialContext
-from mqlab.hold import Hold
 from mqlab.main import _parser, main
-from mqlab.one_trial import one_trial, params_of
-from mqlab.resume import command_line
+from mqlab.run.hold import Hold
+from mqlab.run.one_trial import one_trial, params_of
+from mqlab.run.resume import command_line
 from tests.lib.kinds_of_load import kinds_of_load
 from tests.lib.samples import counted
 from tests.unit.test_plan import TWO_CORES
@@ -190,7 +190,7 @@ def _trial(folder: Path, said: list[str]) -> TrialContext:
 @pytest.fixture
 def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Java:
     """One that says what it was asked, and its tools."""
-    monkeypatch.setattr(mqlab.hold, "ensure_jars", lambda release: (Path("/a b/one.jar"), Path("/two.jar")))
+    monkeypatch.setattr(mqlab.run.hold, "ensure_jars", lambda release: (Path("/a b/one.jar"), Path("/two.jar")))
     command = tmp_path / "java" / "bin" / "java"
     command.parent.mkdir(parents=True)
     command.write_text('#!/bin/sh\necho "$NAMESRV_ADDR" "$@"\n')

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-import mqlab.resume
+import mqlab.run.resume
 import scenarios
 from harness.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, ConfigurationError
 from harness.host.facts import Commit, is_same_code, own_commit
 from harness.rundir.manifest import RESUMED, HostRecord, Manifest
 from harness.rundir.writing import RunWriter
 from mqlab.main import _parser, main
-from mqlab.resume import finished_trials, restore_options, rules_of
-from mqlab.running import code_of
+from mqlab.run.resume import finished_trials, restore_options, rules_of
+from mqlab.run.running import code_of
 from tests.lib.records import make_closed_deployment, trial_record
 
 STALL = scenarios.find("append-stall")
@@ -41,7 +41,7 @@ MANIFEST = Manifest(
 @pytest.fixture(autouse=True)
 def _commit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(mqlab.resume, "own_commit", lambda: Commit(id="a" * 40, dirty=False))
+    monkeypatch.setattr(mqlab.run.resume, "own_commit", lambda: Commit(id="a" * 40, dirty=False))
 
 
 def _options(folder: Path, manifest: Manifest, *further: str) -> argparse.Namespace:

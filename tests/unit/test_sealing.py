@@ -20,7 +20,7 @@ from harness.rundir.manifest import DeploymentRecord, Manifest
 from harness.rundir.reading import DAMAGED, RunDirectory, read_run_directory, verified
 from harness.rundir.sealing import evidence_files, read_sum, sealed_file
 from harness.rundir.writing import RunWriter
-from mqlab.resume import finished_trials
+from mqlab.run.resume import finished_trials
 from tests.lib.records import make_closed_deployment, trial_record
 from tests.lib.written_runs import RECORDS, record_trial
 from tests.unit.test_resume import MANIFEST

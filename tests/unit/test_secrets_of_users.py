@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-import mqlab.running
+import mqlab.run.running
 import scenarios
 from harness.backends.choose import Backend
 from harness.backends.cluster import ClusterSpec
@@ -24,8 +24,8 @@ from harness.run.context import RunContext
 from harness.rundir.manifest import read_manifest
 from harness.rundir.writing import RunWriter
 from mqlab.main import _parser
-from mqlab.resume import restore_options
-from mqlab.running import Job
+from mqlab.run.resume import restore_options
+from mqlab.run.running import Job
 from tests.lib.clusters import drawn
 from tests.lib.commands import Said, typed
 from tests.lib.secrets_of_users import CONF, PLANTED, SETS, places_of_secrets
@@ -135,11 +135,11 @@ def _record(run: RunWriter, plan: Plan, backend: Backend, job: Job, console: obj
 @pytest.fixture
 def ran(conf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Said:
     backend = SimpleNamespace(name="local", docker="none", java=find_java(), notes=lambda: ())
-    monkeypatch.setattr(mqlab.running, "choose_backend", lambda *_: backend)
-    monkeypatch.setattr(mqlab.running, "archive_spark", lambda *_: None)
-    monkeypatch.setattr(mqlab.running, "_run", _record)
-    monkeypatch.setattr("mqlab.verify.judge", lambda *_: EXIT_OK)
-    monkeypatch.setattr("mqlab.verify.analyst_at", lambda *_: contextlib.nullcontext())
+    monkeypatch.setattr(mqlab.run.running, "choose_backend", lambda *_: backend)
+    monkeypatch.setattr(mqlab.run.running, "archive_spark", lambda *_: None)
+    monkeypatch.setattr(mqlab.run.running, "_run", _record)
+    monkeypatch.setattr("mqlab.run.verify.judge", lambda *_: EXIT_OK)
+    monkeypatch.setattr("mqlab.run.verify.analyst_at", lambda *_: contextlib.nullcontext())
     sets = [word for text in SETS for word in ("--set", text)]
     folder = tmp_path / "given"
     folder.mkdir()

@@ -18,11 +18,11 @@ from urllib.parse import quote
 import pytest
 
 import analysis.report.runs
-import mqlab.serve
+import mqlab.run.serve
 from analysis.ledger.runs import FINDINGS
 from analysis.report.document import PAGE_DATA
 from analysis.report.runs import pairs, runs_of
-from mqlab.serve import HOST, make_server
+from mqlab.run.serve import HOST, make_server
 from tests.lib.run_folders import make_runs, serving, write_run
 from tests.lib.samples import sample, write_document
 
@@ -122,7 +122,7 @@ def test_only_pages_of_this_machine_may_ask(port: int, host: str) -> None:
 
 
 def test_a_connection_that_says_nothing_is_ended(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mqlab.serve._Handler.timeout", 0.2)
+    monkeypatch.setattr("mqlab.run.serve._Handler.timeout", 0.2)
     with serving(runs) as port:
         for begun in (b"", b"GET / HTTP/1.1\r\nHost: 127"):
             with socket.create_connection((HOST, port), timeout=60) as connection:
@@ -328,13 +328,13 @@ def _slowly(port: int, seconds: float) -> float:
 
 
 def test_a_request_that_comes_byte_by_byte_is_ended(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mqlab.serve, "ASKING_S_MAX", 0.5)
+    monkeypatch.setattr(mqlab.run.serve, "ASKING_S_MAX", 0.5)
     assert _slowly(port, 60) < 30
     assert ask(port, "/")[0] == 200
 
 
 def test_connections_are_bounded_and_free_again_when_they_end(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mqlab.serve, "CONNECTIONS_MAX", 3)
+    monkeypatch.setattr(mqlab.run.serve, "CONNECTIONS_MAX", 3)
     with serving(runs) as port:
         held = [socket.create_connection((HOST, port), timeout=30) for _ in range(3)]
         with socket.create_connection((HOST, port), timeout=30) as one_more:
@@ -429,7 +429,7 @@ def test_a_report_that_is_exchanged_while_it_is_asked_for_leads_nowhere(
             return ["one"]
 
         # It is the last that is done before the report is opened.
-        monkeypatch.setattr("mqlab.serve.run_names", exchange)
+        monkeypatch.setattr("mqlab.run.serve.run_names", exchange)
         status, text, _ = ask(port, "/runs/one/report.html")
     assert status == 404
     assert secret.read_text() not in text
@@ -448,7 +448,7 @@ def test_one_page_is_read_at_a_time(runs: Path, monkeypatch: pytest.MonkeyPatch)
             now[0] -= 1
         return "a page"
 
-    monkeypatch.setattr("mqlab.serve.list_page", page)
+    monkeypatch.setattr("mqlab.run.serve.list_page", page)
     with serving(runs) as port, ThreadPoolExecutor(8) as pool:
         assert [status for status, _, _ in pool.map(lambda _: ask(port, "/"), range(8))] == [200] * 8
     assert most == [1]

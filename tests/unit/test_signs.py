@@ -17,8 +17,8 @@ from analysis.verdicts.order import is_between
 from harness.model.incident import Incident, Sign
 from harness.model.log_events import WORDINGS, Logged, LogPattern
 from harness.paths import PACKAGES
-from mqlab.diagnose import report
-from mqlab.proposed import propose
+from mqlab.logs.diagnose import report
+from mqlab.logs.proposed import propose
 from tests.lib.operators_logs import MADE, SLOW
 
 EACH = pytest.mark.parametrize("incident", scenarios.INCIDENTS, ids=lambda one: one.name)

@@ -13,8 +13,8 @@ from analysis.ledger.since import BOTH, RECORDED, Bisected, Boundary, Measured, 
 from analysis.verdicts.order import natural_key
 from harness.errors import LedgerError
 from harness.model.verdicts import VerdictKind
-from mqlab.bisect import boundaries
-from mqlab.recorded import committed_ledger, committed_since
+from mqlab.ask.recorded import committed_ledger, committed_since
+from mqlab.run.bisect import boundaries
 from tools.since import kept, main
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED

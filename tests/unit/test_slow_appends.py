@@ -14,8 +14,8 @@ from analysis.diagnosis.moments import words_of
 from analysis.diagnosis.reading import log_files
 from analysis.diagnosis.slow_appends import SlowAppends, slow_appends
 from harness.errors import EXIT_OK
+from mqlab.logs.slow_appends import report
 from mqlab.main import EXIT_GONE, main
-from mqlab.slow_appends import report
 
 LAB = (
     "2026-11-21 08:46:{second:02d},424 WARN [SendMessageThread_1] RocketmqStore - [NOTIFYME]putMessage in lock cost "

@@ -15,8 +15,8 @@ from analysis.spark import SparkPlace, _environment, closing_session
 from analysis.spark_settings import LARGE_BYTES_MIN, LARGE_HERE_BYTES_MIN, partitions
 from harness.errors import EXIT_USAGE, ConfigurationError
 from harness.host.ports import free_port
-from mqlab.judging import spark_place
 from mqlab.main import _parser, main
+from mqlab.run.judging import spark_place
 
 GB = 2**30
 PARALLEL = ("spark.sql.shuffle.partitions", "spark.default.parallelism")

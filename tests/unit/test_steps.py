@@ -26,8 +26,8 @@ from harness.paths import PACKAGES
 from harness.run import here, steps
 from harness.run.script import Script
 from harness.trial import Healed, Injected, Injection, LoadSession, TrialContext
-from mqlab.mistakes import mistakes
-from mqlab.own_incident import read_incident
+from mqlab.own.mistakes import mistakes
+from mqlab.own.own_incident import read_incident
 
 FILES = sorted((PACKAGES / "docs" / "own").glob("*.py"))
 LINES_MAX = 60

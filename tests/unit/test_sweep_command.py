@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-import mqlab.running
-import mqlab.sweeping
+import mqlab.run.running
+import mqlab.tune.sweeping
 from analysis.ledger.runs import FINDINGS, CountedTrial, RecordedValues, recorded_run, write_lines
 from analysis.report.sweep import SweepResult, of_release
 from analysis.verdicts.tries import Tries, Try
@@ -25,9 +25,9 @@ from harness.releases.java import find_java
 from harness.rundir.manifest import DeploymentRecord, TrialRecord
 from harness.rundir.writing import RunWriter
 from mqlab.main import _parser, main
-from mqlab.resume import command_line, restore_options
-from mqlab.running import Job
-from mqlab.sweeping import Rounds
+from mqlab.run.resume import command_line, restore_options
+from mqlab.run.running import Job
+from mqlab.tune.sweeping import Rounds
 from tests.lib.records import make_closed_deployment
 from tests.unit.test_plan import TWO_CORES
 from tests.unit.test_resume import MANIFEST
@@ -189,11 +189,11 @@ def test_what_is_wanted_further_is_planned_beside_what_is_complete(
             else None
         )
 
-    monkeypatch.setattr(mqlab.running, "_run", runs)
+    monkeypatch.setattr(mqlab.run.running, "_run", runs)
     job = Job(request=further(tmp_path), java=find_java(), started=0.0, further=further)  # type: ignore[arg-type]
     with RunWriter.create(tmp_path / "run", dataclasses.replace(MANIFEST, trials=())) as run:
         runs(run, make_plan(job.request, TWO_CORES))
-        mqlab.running._run_further(run, None, job, Console())  # type: ignore[arg-type]
+        mqlab.run.running._run_further(run, None, job, Console())  # type: ignore[arg-type]
         first, second = ran
         assert set(second) & set(first) == {first[0]}
         assert {one.rpartition(".")[2] for one in second} == {"r1", "r2"}
@@ -236,8 +236,8 @@ def test_bad_input_gets_one_sentence(words: str, says: str, capsys: pytest.Captu
 def _no_jars(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(mqlab.sweeping, "make_ready", lambda _: find_java())
-    monkeypatch.setattr(mqlab.sweeping, "prepare", lambda *_: None)
+    monkeypatch.setattr(mqlab.tune.sweeping, "make_ready", lambda _: find_java())
+    monkeypatch.setattr(mqlab.tune.sweeping, "prepare", lambda *_: None)
 
 
 @pytest.mark.usefixtures("_no_jars")
@@ -290,7 +290,7 @@ def test_a_sweep_goes_on_as_it_was_started(tmp_path: Path, monkeypatch: pytest.M
     )
     started = _options(shlex.split(words))
     manifest = dataclasses.replace(MANIFEST, command=command_line(started), rules={}, incidents=(STALL.name,))
-    monkeypatch.setattr("mqlab.resume.own_commit", lambda: Commit(id="a" * 40, dirty=False))
+    monkeypatch.setattr("mqlab.run.resume.own_commit", lambda: Commit(id="a" * 40, dirty=False))
     RunWriter.create(tmp_path / "run", manifest).close()
     resumed = _options(["--resume", str(tmp_path / "run")])
     assert restore_options(resumed).note == ""

@@ -15,7 +15,7 @@ from harness.model.sweep import Sweep
 from harness.plan.request import Request
 from harness.plan.schedule import Plan, make_plan
 from harness.releases.jars import recorded_releases
-from mqlab.sweep import Asked, check_swept, read_swept, sweep_of, without
+from mqlab.tune.sweep import Asked, check_swept, read_swept, sweep_of, without
 from tests.unit.test_plan import TWO_CORES
 
 STALL, HANDOVER = scenarios.find("append-stall"), scenarios.find("ordered-lock-handover")

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-import mqlab.running
-import mqlab.sweeping
+import mqlab.run.running
+import mqlab.tune.sweeping
 from analysis.ledger.runs import FINDINGS, CountedTrial, RecordedValues, recorded_run, write_lines
 from analysis.report.document import PAGE_DATA
 from analysis.stall_model.document import write_score
@@ -113,13 +113,13 @@ def runner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Runner:
     made = _Runner()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(mqlab.running, "_run", made)
+    monkeypatch.setattr(mqlab.run.running, "_run", made)
     backend = SimpleNamespace(name="local", docker="none", java=find_java(), notes=lambda: ())
-    monkeypatch.setattr(mqlab.running, "choose_backend", lambda *_: backend)
-    monkeypatch.setattr(mqlab.running, "archive_spark", lambda *_: None)
-    monkeypatch.setattr(mqlab.sweeping, "AnalysisApart", _analysis)
-    monkeypatch.setattr(mqlab.sweeping, "prepare", lambda *_: None)
-    monkeypatch.setattr("mqlab.resume.own_commit", lambda: Commit(id="a" * 40, dirty=False))
+    monkeypatch.setattr(mqlab.run.running, "choose_backend", lambda *_: backend)
+    monkeypatch.setattr(mqlab.run.running, "archive_spark", lambda *_: None)
+    monkeypatch.setattr(mqlab.tune.sweeping, "AnalysisApart", _analysis)
+    monkeypatch.setattr(mqlab.tune.sweeping, "prepare", lambda *_: None)
+    monkeypatch.setattr("mqlab.run.resume.own_commit", lambda: Commit(id="a" * 40, dirty=False))
     monkeypatch.setattr("harness.host.facts.own_commit", lambda: Commit(id="a" * 40, dirty=False))
     return made
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-import mqlab.judging
-import mqlab.resume
+import mqlab.run.judging
+import mqlab.run.resume
 import scenarios
 from analysis.report.html import render
 from analysis.report.junit import junit_xml
@@ -30,11 +30,11 @@ from harness.paths import search_path, state_home
 from harness.rundir.manifest import Manifest
 from harness.rundir.own_files import own_file
 from harness.rundir.writing import RunWriter
-from mqlab.bundle import write_bundle
 from mqlab.main import _parser, main
-from mqlab.own_incident import FILE_BYTES_MAX, TEMPLATE, incidents_of, keep_files, read_incident
-from mqlab.resume import restore_options, rules_of
-from mqlab.trust import NAMED_BY_THE_USER, incidents_of_run, remember_named
+from mqlab.own.own_incident import FILE_BYTES_MAX, TEMPLATE, incidents_of, keep_files, read_incident
+from mqlab.run.bundle import write_bundle
+from mqlab.run.resume import restore_options, rules_of
+from mqlab.run.trust import NAMED_BY_THE_USER, incidents_of_run, remember_named
 from tests.lib.samples import loaded, sample, write_document
 from tests.unit.test_resume import MANIFEST, STALL
 
@@ -45,7 +45,7 @@ ORDERED = "ordered-lock-handover"
 @pytest.fixture(autouse=True)
 def _host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(mqlab.resume, "own_commit", lambda: Commit(id=MANIFEST.commit, dirty=False))
+    monkeypatch.setattr(mqlab.run.resume, "own_commit", lambda: Commit(id=MANIFEST.commit, dirty=False))
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], list[Unjudg
         asked.append(([scenario.name for scenario in chosen], unjudged))
         return EXIT_OK
 
-    monkeypatch.setattr(mqlab.judging, "judge", judge)
+    monkeypatch.setattr(mqlab.run.judging, "judge", judge)
     return asked
 
 

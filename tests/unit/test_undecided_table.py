@@ -16,7 +16,7 @@ from harness.model.verdicts import VerdictKind
 from harness.plan.request import Request
 from harness.plan.schedule import make_plan
 from harness.releases.jars import recorded_releases
-from mqlab.recorded import committed_ledger
+from mqlab.ask.recorded import committed_ledger
 from tools.recorded.lacking import lacking
 from tools.undecided_table import DOCUMENT, TWO_CORES, document
 

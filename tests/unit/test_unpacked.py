@@ -20,7 +20,7 @@ from analysis.diagnosis.blocks import blocks
 from harness.errors import ConfigurationError, UsageError
 from harness.releases.builds import take_build
 from harness.unpacked import DIRECTORY_BYTES_MAX, Bounds, PackedError, Unpacked, opened_zip, tar_members
-from mqlab.bundle import open_bundle
+from mqlab.run.bundle import open_bundle
 
 SMALL = Bounds(bytes_max=10**6, members_max=10)
 SECONDS_MAX = 5.0

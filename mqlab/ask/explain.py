@@ -1,0 +1,627 @@
+"""``mqlab explain``: what a line of a log, an error code, a setting, an incident or a claim is, and what to do about it."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import difflib
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import cache
+
+from rich.console import Console
+
+import scenarios
+from analysis.ledger.since import BOTH, as_told
+from analysis.verdicts.words import STANDINGS
+from harness.errors import EXIT_OK, UsageError
+from harness.model.findings import Finding
+from harness.model.incident import NOTHING_REPLAYS, REPOSITORY, Incident
+from harness.model.log_events import WORDINGS
+from harness.model.rules import Claim
+from harness.model.scenario import Scenario
+from harness.model.verdicts import VerdictKind
+from harness.releases.class_file import PRINTED
+from harness.releases.jars import recorded_releases
+from harness.releases.readers import all_readers
+from harness.releases.settings import releases_with_settings, settings_of
+from harness.releases.written import FIT_LETTERS_MIN, Written, all_written, letters_in
+from mqlab.ask.recorded import committed_ledger, committed_since, measured_on_defaults
+from mqlab.console import console as lab_console
+from mqlab.options import Adder, print_json
+from scenarios.answer_codes import ANSWER_CODES, AnswerCode
+from scenarios.questions import QUESTIONS
+from scenarios.setting_meanings import setting_meanings
+from scenarios.setting_values import SETTING_VALUES, SettingValue
+
+TEXT_MAX = 2000
+"""Characters of a line that are looked at."""
+CLAIMS_TOLD_MAX = 6
+LIKE_MIN = 0.3
+"""The share of the words of two texts that makes them near."""
+COVERED_MIN = 0.5
+"""The share of a text's words, by weight, that an incident has to have: half by what people see of it, half by all that is told."""
+MEANT_LIKE_MIN = 0.8
+"""How alike a word that nothing has and one that is meant by it are, letter by letter."""
+LETTERS_STEM_MIN = 3
+SMALL_WORDS = re.compile(
+    "the|and|are|but|can|did|does|for|from|had|has|have|how|into|its|not|our|out|that|then|they|this|was|were|what|when|where|"
+    "which|who|why|will|with|you|your|after|all|any|been|just|some|there|than|too|very"
+)
+TYPED_LIKE_MIN = 0.75
+"""How alike a name and what was typed have to be, letter by letter."""
+WRITTEN_TOLD_MAX = 3
+SAID_BY_CLIENTS = {"SEND_OK": "SUCCESS"}
+"""What a client calls an answer whose code has another name."""
+QUESTION = re.compile(r"(?i)(why|how|what|when|where|which|is|are|can|does|do|my|our)\b.*[a-z]\s+[a-z].*")
+ALSO_MEANT: Mapping[str, Sequence[str]] = {
+    "lag": ("backlog", "behind"), "lagg": ("backlog", "behind"), "pile": ("backlog", "behind"), "pil": ("backlog", "behind"),
+    "stuck": ("still", "stop"), "hang": ("still", "stop"), "miss": ("lost", "gone"), "disappear": ("lost", "gone"),
+    "duplicate": ("twice", "again"), "duplicat": ("twice", "again"), "crash": ("end", "kill"), "die": ("end", "kill"),
+}  # fmt: skip
+"""Words of people for what incidents tell in other words; stems, as ``_stem`` leaves them."""
+QUESTION_MIN = 0.15
+"""The share of a question's words, by weight, that an incident has to have."""
+_INTERVAL = re.compile(r" \([^()]*(?:deployments?|pairs)[^()]*\)")
+WORDS_OF_A_CODE = re.compile(r"[A-Za-z]+( [A-Za-z]+){2,}")
+LOG_LIKE = re.compile(r"\d\d:\d\d|\b(WARN|ERROR|INFO)\b|\[[A-Z_]{4,}\]|Exception|\bCODE\b|\{\}")
+"""What a line of a log has, and no question."""
+QUESTION_WORDS_MAX = 40
+ABOUT = re.compile(
+    r"(?i)(?:what(?:'s| is| are| does)|explain|meaning of) (?:the |an? )?(\S+?)(?: mean| do| setting)?\s*\?*"
+)
+"""A question about one word, such as a setting, a code or a word in brackets."""
+_SENTENCE = re.compile(r"[A-Za-z' ]+[?.!]?")
+WORD = re.compile(r"[A-Za-z]{3,}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What is known of what was asked; each list has sentences, the most important first.
+
+    ``kind`` is incident, claim, setting, code, value, line, question or nearest; of the nearest it is only told that it is near.
+    """
+
+    asked: str
+    kind: str
+    name: str
+    happens: Sequence[str] = ()
+    concerns: Sequence[str] = ()
+    do: Sequence[str] = ()
+    sure: Sequence[str] = ()
+    see: Sequence[str] = field(default=())
+
+
+def add_command(add: Adder) -> None:
+    """``explain``."""
+    command = add("explain", explain, "what a log line, an error, a code, a setting, an incident or a claim is")
+    command.add_argument(
+        "words", nargs="+", metavar="TEXT", help="'[REJECTREQUEST]system busy', a setting, BUSY-12, ..."
+    )
+    command.add_argument("--json", action="store_true", help="machine-readable")
+
+
+def explain(options: argparse.Namespace, console: Console) -> int:
+    """Print every answer to what is asked."""
+    found = answers(" ".join(options.words))
+    if options.json:
+        print_json(list(map(dataclasses.asdict, found)))
+        return EXIT_OK
+    out = lab_console()
+    for one in found:
+        out.print(one.name, style="bold", markup=False, highlight=False, soft_wrap=True)
+        for label, lines in (
+            ("", one.happens), ("concerns", one.concerns), ("DO", one.do), ("how sure", one.sure), ("see", one.see),
+        ):  # fmt: skip
+            for number, line in enumerate(lines):
+                head = f"{'' if number else label:>10}  "
+                out.print(f"{head}{line}", markup=False, highlight=False, soft_wrap=True)
+        out.print()
+    return EXIT_OK
+
+
+def answers(asked: str) -> list[Answer]:
+    """Of the first kind that has any: a name of the lab, a setting, a code, a text. Raises UsageError where nothing is near."""
+    text = " ".join(asked[:TEXT_MAX].split())
+    if about := ABOUT.fullmatch(text):
+        text = about[1]
+    if not text:
+        raise UsageError("nothing is asked", advice="Give a line of a log, a setting, a code, an incident or a claim.")
+    kinds: Sequence[Callable[[str], Iterator[Answer]]] = (
+        _incidents, _claims, _settings, _codes, _values, _lines_and_questions, _nearest,
+    )  # fmt: skip
+    for kind in kinds:
+        if found := list(kind(text)):
+            return found
+    raise UsageError(
+        f"nothing like {text[:80]!r} is known",
+        advice="`mqlab diagnose LOG...` counts the commonest warnings of whole logs; `mqlab list` has all incidents.",
+    )
+
+
+# --- incidents and claims -----------------------------------------------------------------------------------------------
+
+
+def _incidents(text: str) -> Iterator[Answer]:
+    for incident in scenarios.INCIDENTS:
+        if incident.name == text.lower().replace("_", "-"):
+            yield _of_incident(text, incident)
+
+
+def _of_incident(asked: str, incident: Incident) -> Answer:
+    name, claims = incident.name, incident.claims if isinstance(incident, Scenario) else ()
+    happens = [incident.symptom, *([f"In logs: {incident.sign.because}."] if incident.sign else [])]
+    concerns = []
+    for face, claim in incident.faces.items():
+        concerns += [f"{face or 'it happens'}: {standing}" for standing in _standings(claim)]
+    return Answer(
+        asked=asked,
+        kind="incident",
+        name=name,
+        happens=happens,
+        concerns=concerns or _standings_of(claims),
+        do=[_advice(incident)],
+        sure=_sure(claim.id for claim in claims) if incident.is_replayed else [f"{NOTHING_REPLAYS} it"],
+        see=[
+            *([f"mqlab reproduce {name}  # shows it on a cluster here"] if incident.is_replayed else []),
+            *(f"{REPOSITORY}/{thread}" for thread in incident.threads[:2]),
+        ],
+    )
+
+
+def _advice(incident: Incident) -> str:
+    cures = [f"{claim} {standing}" for claim in incident.cures for standing in _standings(claim)]
+    return incident.advice + (f" (measured claims about it: {'; '.join(cures)})" if cures else " (nothing measured it)")
+
+
+def _claims(text: str) -> Iterator[Answer]:
+    for scenario, claim in _all_claims():
+        if claim.id.lower() != text.lower():
+            continue
+        lines = _recorded().get(claim.id, [])
+        yield Answer(
+            asked=text,
+            kind="claim",
+            name=claim.id,
+            happens=[claim.says],
+            concerns=_standings(claim.id) or ["no release: nothing of it is recorded"],
+            do=[_advice(scenario)],
+            sure=[f"{line.release}: {line.summary}" for line in lines] or ["nothing of it was measured"],
+            see=[
+                f"mqlab explain {scenario.name}  # the incident that it is of",
+                f"mqlab verify {scenario.name} --release R  # measures it on a cluster here",
+            ],
+        )
+
+
+def _all_claims() -> Iterator[tuple[Scenario, Claim]]:
+    return ((scenario, claim) for scenario in scenarios.ALL for claim in scenario.claims)
+
+
+@cache
+def _recorded() -> Mapping[str, Sequence[Finding]]:
+    found: dict[str, list[Finding]] = {}
+    for line in measured_on_defaults(committed_ledger()):
+        found.setdefault(line.claim, []).append(line)
+    return found
+
+
+def _standings(claim: str) -> list[str]:
+    """How it stands on each release that was measured, releases of one standing together; where it does not hold, what is so."""
+    by: dict[str, list[Finding]] = {}
+    for line in _recorded().get(claim, []):
+        by.setdefault(line.status, []).append(line)
+    told = []
+    for status, lines in by.items():
+        standing = f"{STANDINGS.get(status, status)} on {', '.join(line.release for line in lines)}"
+        told.append(f"{standing}; instead: {_instead(lines[-1])}" if status == VerdictKind.REFUTED else standing)
+    changes = (
+        f"changed with {'' if of.moves == BOTH else f'the {of.moves} of '}{as_told(of, one)}; {one.before} is still as before"
+        for of in committed_since()
+        if of.claim == claim
+        for one in of.boundaries
+    )
+    return [*told, *changes]
+
+
+def _instead(line: Finding) -> str:
+    """What is so where a claim does not hold: in an operator's words, or else what the code does and what was measured."""
+    claim = next((claim for _, claim in _all_claims() if claim.id == line.claim), None)
+    if claim and claim.told and claim.told.fails:
+        return claim.told.fails
+    expected = claim.expected.get(line.release) if claim else None
+    measured = _INTERVAL.sub("", line.summary).rstrip(".")
+    if expected is None or expected.verdict != VerdictKind.REFUTED:
+        return measured
+    return f"{expected.because}; measured: {measured}"
+
+
+def _standings_of(claims: Sequence[Claim]) -> list[str]:
+    """Of an incident that an article tells: what the article says that does not hold comes first."""
+    told = [(claim, "; ".join(standings)) for claim in claims if (standings := _standings(claim.id))]
+    told.sort(key=lambda one: "does not hold" not in one[1])
+    more = len(told) - CLAIMS_TOLD_MAX
+    return [f"{claim.id}, {claim.says!r} {standing}" for claim, standing in told[:CLAIMS_TOLD_MAX]] + (
+        [f"and {more} more claims: mqlab list"] if more > 0 else []
+    )
+
+
+def _sure(claims: Iterable[str]) -> list[str]:
+    runs = [line for claim in claims for line in _recorded().get(claim, [])]
+    if not runs:
+        return ["nothing of it is recorded"]
+    releases = [release for release in recorded_releases() if any(line.release == release for line in runs)]
+    trials = max(line.trials for line in runs)
+    return [f"recorded on {', '.join(releases)}, a finding from up to {trials} trials; other releases are unknown"]
+
+
+# --- settings and codes -------------------------------------------------------------------------------------------------
+
+
+def _settings(text: str) -> Iterator[Answer]:
+    wanted = text.partition("=")[0].strip().removeprefix("broker.").removeprefix("client.").lower()
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    dead: dict[str, list[str]] = {}
+    releases = releases_with_settings()
+    for release in releases:
+        of = settings_of(release)
+        for whose, settings in (("broker", of.broker), ("client", of.client)):
+            for key, default in settings.items():
+                if key.lower() == wanted:
+                    found.setdefault((whose, key), {})[release] = default
+                    if whose == "broker" and key in of.dead:
+                        dead.setdefault(key, []).append(release)
+    for (whose, key), defaults in found.items():
+        without = [release for release in releases if release not in defaults]
+        kind = settings_of(next(iter(defaults)))
+        takes = (kind.kinds if whose == "broker" else kind.client_kinds).get(key, "")
+        concerns = [f"not on {', '.join(without)}, which read past it without a word"] if without else []
+        if key in dead:
+            concerns.append(f"on {', '.join(dead[key])} nothing reads it: setting it changes nothing")
+        does, why = _meaning(whose, key)
+        about = [
+            (claim, standing)
+            for _, claim in _all_claims()
+            if re.search(rf"\b{re.escape(key)}\b", claim.says) and (standing := "; ".join(_standings(claim.id)))
+        ]
+        advised = [one for one in scenarios.INCIDENTS if re.search(rf"\b{re.escape(key)}\b", one.advice)]
+        tried = [
+            f"{scenario.name}, arm {arm.name}: {arm.what}"
+            for scenario in scenarios.ALL
+            for arm in scenario.arms
+            if re.search(rf"\b{re.escape(key)}\b", arm.what)
+        ]
+        yield Answer(
+            asked=text,
+            kind="setting",
+            name=f"{key} (of a {whose}{f', {takes}' if takes else ''})",
+            happens=[*does, *(f"Default: {told}." for told in _grouped(defaults))],
+            concerns=concerns or [f"all of {', '.join(releases)}"],
+            do=[_advice_with(one, key) for one in advised[:CLAIMS_TOLD_MAX]],
+            sure=[
+                why,
+                *(
+                    [f"{claim.id}, {claim.says!r} {standing}" for claim, standing in about[:CLAIMS_TOLD_MAX]]
+                    or ["no claim of the record is about it"]
+                ),
+            ],
+            see=[
+                *tried[:CLAIMS_TOLD_MAX],
+                *([f"mqlab tune INCIDENT --sweep {whose}.{key}=A,B  # measures values of it"] if tried else []),
+            ],
+        )
+
+
+def _meaning(whose: str, key: str) -> tuple[list[str], str]:
+    """What a setting does, and by what that is known. Of one whose meaning nobody wrote down, who reads it."""
+    meaning = setting_meanings().get((whose, key))
+    readers = all_readers().get((whose, key), {})
+    if meaning:
+        by = f", by {meaning.by}, which reads it" if meaning.by else ""
+        return [meaning.does], f"what it does is told{by}; what was measured of it stands below"
+    if not readers:
+        return ["What it does the lab does not tell."], "its meaning is not known here"
+    told = "; ".join(
+        f"{', '.join(names)} (on {', '.join(releases)})" for releases, names in _by_releases(readers).items()
+    )
+    return [f"What it does the lab does not tell; what reads it: {told}."], "who reads it is in the releases' classes"
+
+
+def _by_releases(readers: Mapping[str, Sequence[str]]) -> Mapping[tuple[str, ...], list[str]]:
+    by: dict[tuple[str, ...], list[str]] = {}
+    for name, releases in readers.items():
+        by.setdefault(tuple(releases), []).append(name)
+    return by
+
+
+def _advice_with(incident: Incident, key: str) -> str:
+    """What of an incident's advice names a setting, with the incident that it is for."""
+    sentences = re.split(r"(?<=[.;:]) ", incident.advice)
+    named = [one for one in sentences if re.search(rf"\b{re.escape(key)}\b", one)]
+    return f"{incident.name} ({incident.title}): {' '.join(named)}"
+
+
+def _grouped(values: Mapping[str, str]) -> Iterator[str]:
+    """Values by release, releases of one value together."""
+    by: dict[str, list[str]] = {}
+    for release, value in values.items():
+        by.setdefault(value or "given by the machine", []).append(release)
+    return (f"{value} on {', '.join(releases)}" for value, releases in by.items())
+
+
+def _codes(text: str) -> Iterator[Answer]:
+    # In words it is what the code is called: `slave not available`.
+    name = text.upper().replace(" ", "_") if WORDS_OF_A_CODE.fullmatch(text) else text
+    wanted = re.fullmatch(r"(?:CODE:?\s*|code[=:]?\s*)?(-?\d{1,5}|[A-Z][A-Z0-9_]+)", name)
+    if not wanted:
+        return
+    by: dict[tuple[str, str], dict[str, str]] = {}
+    for release in releases_with_settings():
+        for name, number in settings_of(release).codes.items():
+            if SAID_BY_CLIENTS.get(wanted[1], wanted[1]) in (name, number):
+                by.setdefault((number, name), {})[release] = name
+    numbers = {number for number, _ in by}
+    for (number, name), releases in by.items():
+        others = [f"{other} on {', '.join(of)}" for (same, other), of in by.items() if same == number and other != name]
+        known = ANSWER_CODES.get(name)
+        settings = ", ".join(known.settings) if known else ""
+        yield Answer(
+            asked=text,
+            kind="code",
+            name=f"code {number}, {name}",
+            happens=[*([known.means] if known else []), f"An answer's code on {', '.join(releases)}."],
+            concerns=[
+                *([f"the number is reused: it is {', '.join(others)}"] if others and len(numbers) == 1 else []),
+                *([f"decided by {settings}"] if settings else []),
+            ],
+            do=[known.do if known else "The words beside the code say what it is about: `mqlab explain 'THE WORDS'`."],
+            sure=[
+                "the number is read from the releases' classes; meaning and advice are told, not measured",
+                *_recorded_of(known),
+            ],
+            see=[f"mqlab explain {one}  # {_recorded_words(one)}" for one in known.incidents] if known else [],
+        )
+
+
+def _values(text: str) -> Iterator[Answer]:
+    """A value of a setting, or an answer of a listener; ``SETTING=VALUE`` is answered as the setting is."""
+    if value := SETTING_VALUES.get(text.upper().rpartition(".")[2]):
+        yield Answer(
+            asked=text,
+            kind="value",
+            name=f"{text.upper().rpartition('.')[2]} ({value.of})",
+            happens=[value.means],
+            concerns=[f"decided by {', '.join(value.settings)}"] if value.settings else [],
+            do=[value.do],
+            sure=[
+                "the name is in the releases' classes; meaning and advice are told, not measured",
+                *_recorded_of(value),
+            ],
+            see=[f"mqlab explain {one}  # {_recorded_words(one)}" for one in value.incidents],
+        )
+
+
+def _recorded_of(code: AnswerCode | SettingValue | None) -> list[str]:
+    """What the record holds of the incidents that show a code, a claim each."""
+    told = []
+    for incident in map(scenarios.incident, code.incidents if code else ()):
+        claims = [one for one in incident.claims if _standings(one.id)] if isinstance(incident, Scenario) else []
+        words = _words_in(f"{code.means} {code.do}") if code else set()
+        # Of the claims of an incident the one that speaks of the same.
+        claims.sort(key=lambda one: len(_words_in(one.says) & words), reverse=True)
+        told += [f"measured in {incident.name}: {line}" for line in _standings_of(claims[:1])]
+    return told
+
+
+def _recorded_words(incident: str) -> str:
+    """What the lab has of an incident, in a word."""
+    return "measured" if scenarios.incident(incident).is_replayed else NOTHING_REPLAYS + " it"
+
+
+# --- lines of logs ------------------------------------------------------------------------------------------------------
+
+
+def _lines_and_questions(text: str) -> Iterator[Answer]:
+    """A question in people's words; a piece of a line that has many letters, or a whole one, is told as the line as well."""
+    asked = [] if LOG_LIKE.search(text) or len(text.split()) > QUESTION_WORDS_MAX else list(_questions(text))
+    lines = [] if asked and letters_in(text) < 2 * FIT_LETTERS_MIN else list(_lines(text))
+    yield from lines
+    yield from asked
+
+
+def _questions(text: str) -> Iterator[Answer]:
+    """The one that most of a text speaks for."""
+    question = max(QUESTIONS, key=lambda one: one.matched(text))
+    if any(question.matched(text)):
+        replayed = [name for name in question.causes if scenarios.incident(name).is_replayed]
+        told = [name for name in question.causes if name not in replayed]
+        yield Answer(
+            asked=text,
+            kind="question",
+            name=question.name,
+            happens=[question.says, *(f"- {why} ({name})" for name, why in question.causes.items())],
+            do=question.do,
+            sure=[
+                "nothing of your cluster was looked at; the commands tell which cause is yours",
+                *([f"measured on clusters: {', '.join(replayed)}"] if replayed else []),
+                *([f"known by code and reports alone: {', '.join(told)}"] if told else []),
+            ],
+            see=[f"mqlab explain {name}" for name in list(question.causes)[:1]],
+        )
+
+
+def _lines(text: str) -> Iterator[Answer]:
+    fits = _fitting(text)
+    # A piece of what RocketMQ writes stands for the whole, with the class of an exception as logs have it.
+    whole = [written for one in fits for written in (one.text, f"{one.by.split('.')[-2]}: {one.text}")]
+    events = {
+        one.event
+        for one in WORDINGS
+        if _has_words(one.words.strip().lower(), text.lower()) or any(one.words.strip() in written for written in whole)
+    }
+    # What takes the fewest events is what the line speaks for most.
+    signs = sorted(
+        (len(one.sign.events), one.name) for one in scenarios.INCIDENTS if one.sign and events & set(one.sign.events)
+    )
+    for _, name in signs[:WRITTEN_TOLD_MAX]:
+        told = _of_incident(text, scenarios.incident(name))
+        # Of texts that are another incident's none is told here.
+        own = [one for one in fits if _is_of(one, scenarios.incident(name))] or [
+            one for one in fits if not any(_is_of(one, other) for other in scenarios.INCIDENTS)
+        ]
+        yield dataclasses.replace(
+            told, kind="line", name=f"a sign of {name}", happens=[*told.happens, *map(_who, own[:1])],
+            see=["mqlab diagnose LOG...  # looks for the other signs, and for what speaks against it", *told.see],
+        )  # fmt: skip
+    if not signs and fits:
+        yield Answer(
+            asked=text,
+            kind="line",
+            name=fits[0].text,
+            happens=[*map(_who, fits[:WRITTEN_TOLD_MAX])],
+            concerns=[f"the releases that are named; written by the {_part(fits[0])}"],
+            do=[_beside(fits)],
+            sure=["read from the releases' classes; nothing was measured of it"],
+        )
+
+
+def _is_of(one: Written, incident: Incident) -> bool:
+    """Whether a text is a wording of the incident's own events."""
+    events = incident.sign.events if incident.sign else ()
+    whole = (one.text, f"{one.by.split('.')[-2]}: {one.text}")
+    return any(wording.words.strip() in text for wording in WORDINGS if wording.event in events for text in whole)
+
+
+def _has_words(words: str, text: str) -> bool:
+    """As ``mqlab diagnose`` finds them in a line; of a text that is no whole line, a piece of them is enough."""
+    return words in text or (letters_in(text) >= FIT_LETTERS_MIN and text in words)
+
+
+def _beside(fits: Sequence[Written]) -> str:
+    """What to do about a line that no incident has as its sign; one of its incidents may tell of it in other words."""
+    words = {part.strip() for one in fits for part in one.fixed if letters_in(part) >= FIT_LETTERS_MIN}
+    told = [one.name for one in scenarios.INCIDENTS if any(word.lower() in _told_of(one) for word in words)]
+    if told:
+        return f"It is told of in {', '.join(f'`mqlab explain {name}`' for name in told[:WRITTEN_TOLD_MAX])}."
+    return "No incident of the lab tells of it. `mqlab diagnose LOG...` counts what stands beside it in whole logs."
+
+
+def _told_of(incident: Incident) -> str:
+    because = incident.sign.because if incident.sign else ""
+    return f"{incident.symptom} {because} {incident.advice}".lower()
+
+
+def _fitting(text: str) -> list[Written]:
+    """Texts of the releases that the line has, the longest alone; else those that it has a beginning or a piece of."""
+    whole = [one for one in all_written() if one.fits(text) and _is_told(one, one.letters, text)]
+    most = max((one.letters for one in whole), default=0)
+    if whole:
+        return [one for one in whole if one.letters == most]
+    by = {one: _shared_letters(one, text) for one in all_written()}
+    most = max(by.values())
+    return [one for one, letters in by.items() if letters == most] if most >= FIT_LETTERS_MIN else []
+
+
+def _is_told(one: Written, letters: int, text: str) -> bool:
+    # A sentence of a person's is no text with a gap for most of it.
+    is_own = _SENTENCE.fullmatch(text) is None or 2 * letters >= letters_in(text)
+    return (letters >= FIT_LETTERS_MIN and is_own) or one.text.strip() == text
+
+
+def _shared_letters(one: Written, text: str) -> int:
+    """Of the pieces between its gaps that stand in the text, or of the text where it is within one of them."""
+    text, fixed = text.lower(), [part.lower() for part in one.fixed]
+    within = max((letters_in(text) for part in fixed if text in part), default=0)
+    return max(within, sum(letters_in(part) for part in fixed if letters_in(part) >= FIT_LETTERS_MIN and part in text))
+
+
+def _who(one: Written) -> str:
+    how = {"": "throws or answers", PRINTED: "prints"}.get(one.level) or f"logs as {one.level.upper()}"
+    return f"{one.by} {how} {one.text!r} on {', '.join(one.releases)}."
+
+
+def _part(one: Written) -> str:
+    """Of RocketMQ, as an operator calls it."""
+    package = one.by.partition(".")[0]
+    return {
+        "namesrv": "name server",
+        "store": "broker's store",
+        "remoting": "broker, client or name server (remoting)",
+    }.get(package, package)
+
+
+def _words_in(text: str) -> set[str]:
+    """The words that carry a meaning, without the endings of a plural or a tense."""
+    return {_stem(word) for word in map(str.lower, WORD.findall(text)) if not SMALL_WORDS.fullmatch(word)}
+
+
+def _stem(word: str) -> str:
+    for ending in ("ing", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= LETTERS_STEM_MIN and not word.endswith("ss"):
+            return word.removesuffix(ending)
+    return word
+
+
+def _nearest(text: str) -> Iterator[Answer]:
+    """Among everything that is known by a name or a text."""
+    names = [one.name for one in scenarios.INCIDENTS] + [claim.id for _, claim in _all_claims()]
+    keys = {
+        key
+        for release in releases_with_settings()
+        for of in (settings_of(release),)
+        for key in (*of.broker, *of.client)
+    }
+    # The ids of claims are no words.
+    candidates = dict.fromkeys(
+        (*(one.name for one in scenarios.INCIDENTS), *sorted(keys), *(one.text for one in all_written()))
+    )
+    having = {candidate: _words_in(candidate) for candidate in candidates}
+    told = {one.name: _words_in(f"{one.name} {one.title} {_told_of(one)}") for one in scenarios.INCIDENTS}
+    known = {*itertools.chain(*told.values(), *having.values()), *ALSO_MEANT}
+    words = {_meant(word, known) for word in _words_in(text)}
+    # A question is about what happens, and no text that a program writes.
+    is_question = QUESTION.fullmatch(text) is not None
+    words |= {more for word in words if is_question for more in ALSO_MEANT.get(word, ())}
+    alike = {} if is_question else _shares(words, having, of_both=True)
+    score = {one: shared for one, shared in alike.items() if shared >= LIKE_MIN}
+    seen = {one.name: _words_in(f"{one.name} {one.title} {one.symptom}") for one in scenarios.INCIDENTS}
+    by_all, by_seen = (_shares(words, of, of_both=False) for of in (told, seen))
+    covered = {one: (share + by_seen.get(one, 0.0)) / 2 for one, share in by_all.items()}
+    score |= {one: share for one, share in covered.items() if share >= (QUESTION_MIN if is_question else COVERED_MIN)}
+    typed = difflib.get_close_matches(text, [*names, *keys], WRITTEN_TOLD_MAX, TYPED_LIKE_MIN)
+    score |= {one: float(1 + len(typed) - place) for place, one in enumerate(typed)}
+    symptoms = {one.name: f"{one.name}: {one.symptom}" for one in scenarios.INCIDENTS}
+    near = sorted(score, key=score.__getitem__, reverse=True)[:WRITTEN_TOLD_MAX]
+    if near:
+        yield Answer(
+            asked=text,
+            kind="nearest",
+            name=f"{text[:80]!r} is not known; the nearest that is:",
+            happens=[symptoms.get(one, one) for one in near],
+            do=[f"mqlab explain {one!r}" for one in near[:1]],
+            sure=["near by its words alone: it need not mean the same"],
+        )
+
+
+def _meant(word: str, known: Collection[str]) -> str:
+    """The known word that is written most like it."""
+    return word if word in known else next(iter(difflib.get_close_matches(word, known, 1, MEANT_LIKE_MIN)), word)
+
+
+def _shares(words: Set[str], having: Mapping[str, Set[str]], *, of_both: bool) -> Mapping[str, float]:
+    """By name the share of the words that both have, of those of the text or of both; a word weighs more the fewer have it."""
+    weight = {word: math.log(len(having) / count) for word, count in Counter(itertools.chain(*having.values())).items()}
+    rarest = math.log(len(having))
+
+    def heavy(some: Set[str]) -> float:
+        return sum(weight.get(word, rarest) for word in some)
+
+    return {
+        one: heavy(words & theirs) / (heavy(words | theirs if of_both else words) or 1)
+        for one, theirs in having.items()
+        if words & theirs
+    }

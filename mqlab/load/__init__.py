@@ -1,0 +1,1 @@
+"""``mqlab load``: options, faults on it, and how it is carried out."""

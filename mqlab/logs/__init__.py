@@ -1,0 +1,1 @@
+"""``mqlab diagnose``: what logs show, and an incident made of it."""

@@ -1,0 +1,1 @@
+"""Incidents of the user's own: read, checked, and told where they are wrong."""

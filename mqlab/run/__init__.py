@@ -1,0 +1,1 @@
+"""Runs: planned, carried out, judged, gone on with, packed, and shown."""

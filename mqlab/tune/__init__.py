@@ -1,0 +1,1 @@
+"""``mqlab tune`` and its sweeps, and which settings help."""
