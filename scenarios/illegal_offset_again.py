@@ -13,8 +13,8 @@ INCIDENT = Incident(
     threads=("issues/7740", "issues/7634"),
     advice="Compare the offset with `mqadmin topicStatus -t TOPIC`. A broadcasting consumer keeps its own: stop it, "
     "correct or delete the queue's entry in ~/.rocketmq_offsets/CLIENT_ID/GROUP/offsets.json, and start it, with "
-    "a client of 5.2.0 or newer. In a cluster set it with `mqadmin resetOffsetByTime -g GROUP -t TOPIC -s -1` or "
-    "`mqadmin skipAccumulatedMessage`.",
+    "a client of 5.2.0 or newer. In a cluster set it with `mqadmin resetOffsetByTime -g GROUP -t TOPIC -s -1`, or "
+    "with `mqadmin skipAccumulatedMessage`, which 4.6.0 does not have.",
     sign=Sign(
         pattern=LogPattern.OFFSET_LOOP,
         events=(Logged.OFFSET_ILLEGAL,),

@@ -46,7 +46,7 @@ NOT_CONSUMED = (
 QUESTIONS: tuple[Question, ...] = (
     Question(
         name="a broker is busy",
-        asks=(r"\b(system|broker) (is )?busy", r"flow control for a while"),
+        asks=(r"(系统|broker).{0,4}(繁忙|忙)|流控|限流", r"\b(system|broker) (is )?busy", r"flow control for a while"),
         says="The broker refused a send to protect itself, and did not store it. The word in brackets says which "
         "guard refused.",
         causes={
@@ -69,6 +69,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="which wait to set (waitTimeMillsInSendQueue)",
         asks=(
+            r"(等待|排队)时间.{0,6}(设|配|多少|多大)",
             r"(which|what|how (long|much|high)|right|best|good)\b.{0,40}\b(wait(?!ing)\w*|waitTimeMills\w*)",
             r"wait\w* .{0,20}(should|to set|setting)",
             r"(raise|increase|tune)\b.{0,30}\bwait\w*",
@@ -84,6 +85,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="a group is behind after a deployment, a restart or a rebalance",
         asks=(
+            r"(部署|发布|上线|重启|扩容|重平衡|负载均衡).*(堆积|积压|延迟|不消费)",
             rf"\b({MORE})\b.*\b({DEPLOYED})\b",
             rf"\b({DEPLOYED})\b.*\b({MORE})\b",
             r"rebalanc\w*.{0,40}(slow|long|minute|stuck|stop\w*|again)",
@@ -111,6 +113,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="a group is behind",
         asks=(
+            r"堆积|积压|消费.{0,4}(延迟|慢)",
             rf"\b(consumer|group|consumption|messages?|topic|queue)s?\b.*\b({MORE})\b",
             rf"\b({MORE})\b.*\b(consumer|group|consumption|messages?|topic|queue)s?\b",
             r"^\W*(lag|backlog|accumulation)\W*$",
@@ -133,17 +136,18 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="messages are consumed twice",
         asks=(
+            r"重复",
             rf"{MESSAGES}.*\b({TWICE})",
             rf"\b({TWICE})\b.*{MESSAGES}",
-            rf"^\W*({TWICE})( \w+)?\W*$",
+            rf"^\W*({TWICE}|dups?)( \w+)?\W*$",
             r"same messages?\b.*\b(again|times|both)",
         ),
         says="RocketMQ promises each message at least once, so that a listener has to bear a message that comes "
-        "again. Compare the msgId of both: the same id came again from the broker, two ids with one key were "
-        "sent twice.",
+        "again. Ask for its key: one row is one stored message, which the broker delivered twice. Two rows were "
+        "stored twice: with one msgId by the client's own retry, with two by an application that sent again.",
         causes={
-            "async-timeout-stored-twice": "Two ids with one key: the send timed out, was tried again, and both were "
-            "stored.",
+            "async-timeout-stored-twice": "Two rows with one msgId: the send timed out, was tried again, and both "
+            "were stored.",
             "same-client-id-in-containers": "All the time, on some queues: two members have one client id.",
             "consume-timeout": "After consumeTimeout (15 min) in the listener it is sent back though it goes on.",
             "dead-letter": "The listener threw or answered RECONSUME_LATER: it comes again with a growing delay; a "
@@ -155,7 +159,7 @@ QUESTIONS: tuple[Question, ...] = (
             "recreated-topic-keeps-offsets": "After a topic was deleted and made anew.",
         },
         do=(
-            "mqadmin queryMsgById -n NAMESRV -t TOPIC -i MSGID  # of both: one message or two?",
+            "mqadmin queryMsgByKey -n NAMESRV -t TOPIC -k KEY  # a row for each stored message: msgId, queue, offset",
             "mqadmin consumerConnection -n NAMESRV -g GROUP  # are two ClientIds alike?",
             "mqlab audit --namesrv A,B,C  # finds members with one client id",
         ),
@@ -163,6 +167,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="may I upgrade",
         asks=(
+            r"升级(?!后)",
             r"\bupgrad\w*\b(?!.*(stopp|fail|error|lost|since))",
             r"(safe|risk\w*|what changes|break\w*).{0,40}(from )?\d\.\d+(\.\d+)?.{0,10}(to|->)",
             r"(migrat\w*|move) (from|to) [45]\.",
@@ -182,6 +187,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="what happened",
         asks=(
+            r"(昨晚|昨天|故障).*(什么|原因|怎么)",
             r"what (has )?(happened|went wrong|was it|was that|broke)",
             r"(last night|yesterday|post-?mortem|root cause|outage|incident) (of|at|last|yesterday|between)",
             r"(last night|yesterday)",
@@ -199,6 +205,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="the disk is full, or is said to be",
         asks=(
+            r"磁盘.{0,6}(满|不足|空间|不够)",
             r"dis[ck]\b.{0,20}\bfull",
             r"no space left",
             r"service not available now",
@@ -218,13 +225,14 @@ QUESTIONS: tuple[Question, ...] = (
         do=(
             "df -h STORE; df -i STORE  # on the broker's host",
             "mqadmin brokerStatus -n NAMESRV -b ADDRESS  # commitLogDiskRatio, runtime flags",
-            "mqadmin deleteExpiredCommitLog -n NAMESRV -b ADDRESS  # deletes files past fileReservedTime now; lower "
-            "fileReservedTime first if none is",
+            "mqadmin deleteExpiredCommitLog -n NAMESRV -b ADDRESS  # deletes files past fileReservedTime now (not with "
+            "4.6.0); lower fileReservedTime first if none is",
         ),
     ),
     Question(
         name="a topic has no route, or does not exist",
         asks=(
+            r"路由|(topic|主题).{0,6}(不存在|找不到|没有|消失)",
             r"no (topic )?route",
             r"topic\b.{0,30}\b(not|n.t|no longer) (exist\w*|there|found|known)",
             r"(cannot|can.?t|could not) find .{0,20}topic",
@@ -250,6 +258,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="sends time out",
         asks=(
+            r"(发送|请求|生产).{0,6}超时|超时.{0,6}发送",
             r"send\w*\b.{0,40}\btime\w*\s?-?out",
             r"time\w*\s?-?out.{0,40}\bsend",
             r"sendDefaultImpl",
@@ -277,7 +286,12 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     Question(
         name="consumers get nothing",
-        asks=(NOT_CONSUMED, r"cons?umer\b.{0,20}\b(stuck|hang\w*|idle)"),
+        asks=(
+            r"\bcons?um\w*\b.{0,20}\b(stands?|stood|standing) still",
+            r"(不|无法|停止|没有|未)消费|(消费|收).{0,4}(不到|卡住|卡死|停)|消费者.{0,6}(卡|停)",
+            NOT_CONSUMED,
+            r"cons?umer\b.{0,20}\b(stuck|hang\w*|idle)",
+        ),
         says="See first who is a member, whether its offset moves, and whether there is anything to consume.",
         causes={
             "subscriptions-that-differ": "Members of one group subscribe to different topics or tags.",
@@ -303,6 +317,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="numbers of queues differ",
         asks=(
+            r"(读写)?队列.{0,4}(数|个数).{0,8}(不|少|多|差|减|缩|扩)|队列数",
             r"queue\w*\b.{0,40}\b(differ\w*|mismatch\w*|not (the same|equal)|unequal|count|number)",
             r"(number|count)s? of .{0,15}queues?",
             r"(read|write)\s?queue(s|nums)",
@@ -324,6 +339,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="a slave is not available, or does not follow",
         asks=(
+            r"(从节点|从库|主从|slave|同步).{0,10}(不可用|落后|延迟|不同步|失败|超时|断)",
             r"slave.{0,20}(not available|n.t available|unavailable|fall\w*|behind|lag\w*|not sync\w*|not cop\w*|down|dead)",
             r"replica\w* (lag|behind)",
             r"FLUSH_SLAVE_TIMEOUT",
@@ -346,9 +362,12 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="messages are lost after a broker died",
         asks=(
+            r"(消息|数据).{0,6}(丢|没了|不见)|丢(失)?.{0,4}(消息|数据)",
             rf"{OF_DATA}({LOST})\b.{{0,50}}\b({DIED}|restart\w*|oom)",
             rf"{OF_DATA}({DIED})\b.{{0,50}}\b({LOST})",
             r"messages?\b.{0,20}\b(lost|missing|disappear\w*)",
+            rf"\b(messages?|msgs?)\b.{{0,12}}\b({LOST})|\b({LOST})\b.{{0,12}}\b(messages?|msgs?)\b",
+            r"^\W*(power (cut|outage|failure|loss)|fail-?over)\W*$|断电",
             r"lost messages?",
         ),
         says="First what was promised: which sends were answered SEND_OK. Then what died: a process alone loses "
@@ -373,6 +392,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="too many retry topics",
         asks=(
+            r"重试(主题|队列|topic)",
             r"(too many|very many|thousands of|lots of|flood of|number of|many)\b.{0,20}\b(retry|topics)",
             r"%?RETRY%?.{0,20}(topics?|many|delet\w*|clean\w*)",
         ),
@@ -391,6 +411,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="a group is not online, or its offsets are to be reset",
         asks=(
+            r"(重置|跳过).{0,10}(位点|offset|进度|消息|堆积)|(不|没有?)在线",
             r"not online",
             r"reset\w*\b.{0,30}\boffset",
             r"offset\w*\b.{0,30}\breset",
@@ -413,6 +434,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="clients go on using a broker that is dead",
         asks=(
+            r"(宕机|挂了|下线).{0,20}(还|仍|继续).{0,6}(发|连|路由)",
             r"\b(connect|send|rout|us|pull)\w*\b.{0,40}\b(dead|gone|removed|stopped|killed|down|old) (broker|master)",
             r"(broker|master)\b.{0,30}\b(dead|gone|down|removed|stopped|killed)\b.{0,60}\b(still|connect\w*|client\w*|route)",
             r"still\b.{0,30}\b(connect|send)\w*",
@@ -435,6 +457,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="a queue cannot be locked",
         asks=(
+            r"(队列|加).{0,4}锁.{0,6}(失败|不)?",
             r"lock\w*\b.{0,40}\b(queue|mq|messagequeue)\b",
             r"(queue|mq)\b.{0,20}\block\w*",
             r"(tryLock|lockBatch)\w*",
@@ -456,6 +479,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="delayed messages come late or never",
         asks=(
+            r"(延时|延迟|定时)消息",
             rf"{DELAYED}\b.{{0,20}}\b(messages?|level\w*|delivery)\b.{{0,40}}\b(late|never|not|lost|stuck|again|missing)",
             r"(late|never)\b.{0,40}\b(delay\w*|schedul\w*|timer)\b",
             r"delay\w* messages?",
@@ -478,7 +502,12 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     Question(
         name="order is broken",
-        asks=(r"out of order", r"order (is )?(broken|lost|wrong|not kept)", r"(not|wrong) (in )?order"),
+        asks=(
+            r"乱序|(顺序).{0,6}(不|错|乱)",
+            r"out of order",
+            r"order (is )?(broken|lost|wrong|not kept)",
+            r"(not|wrong) (in )?order",
+        ),
         says="Order holds within one queue, for one ordered consumer, while the key's queue stays the same.",
         causes={
             "broker-leaves-keys-move": "A broker left: the number of queues changed, and keys went to others.",
@@ -492,7 +521,11 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     Question(
         name="transactional messages do not come, or come again",
-        asks=(r"transaction\w*\b.{0,40}\b(not|never|stuck|late|again|twice|lost|half)", r"half messages?"),
+        asks=(
+            r"事务.{0,4}(消息)?|半消息",
+            r"transaction\w*\b.{0,40}\b(not|never|stuck|late|again|twice|lost|half)",
+            r"half messages?",
+        ),
         says="A half message waits until its producer commits, or until the broker asks (transactionCheckInterval: a "
         "minute on 4.6.0 and 4.9.7, 30 s on 5.3.3 and 5.5.0) and a producer of that group answers.",
         causes={
@@ -510,8 +543,10 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="a broker does not start",
         asks=(
+            r"(启动|起动).{0,4}(不了|失败|报错)|起不来|无法启动",
             r"(broker|name ?server|mqbroker|namesrv|node)\b.{0,20}\b(does|will|did|can|could)?\s?(not|n.t|cannot) start",
             r"(fail\w*|cannot|can.?t|unable) to start",
+            r"(wo|does|did|ca)n.?t start|(not|never) com\w+ up",
             r"start\w*\b.{0,20}\bfail",
         ),
         says="The reason is on its standard output or in the last lines of broker.log, store.log or storeerror.log.",
@@ -531,6 +566,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="memory is short",
         asks=(
+            r"内存.{0,6}(溢出|不足|不够|泄漏|满)",
             r"out of memory|outofmemory|\boom\b|oom-?kill",
             r"(heap|direct|memory)\b.{0,20}\b(full|short|exhausted|exceeded|leak)",
         ),
@@ -552,6 +588,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="a message is too long",
         asks=(
+            r"消息.{0,6}(过大|太大|超长|太长|过长)|消息体",
             r"messages?\b.{0,30}\b(too (big|large|long)|size|length|exceed\w*)",
             r"(big|large|maximum|max) (size of )?messages?",
         ),
@@ -565,6 +602,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="is my broker.conf right",
         asks=(
+            r"(配置|broker\.conf).{0,8}(对|正确|检查|合理|问题)",
             r"(broker\.?\s?conf|config\w*|settings?|properties)\b.{0,30}\b(ok|right|correct|safe|wrong|check\w*|review)",
             r"(check|review|audit)\b.{0,30}\b(broker\.?\s?conf|config\w*|settings?)",
         ),
@@ -573,6 +611,95 @@ QUESTIONS: tuple[Question, ...] = (
         do=(
             "mqlab audit --broker-conf YOUR-broker.conf --release R",
             "mqlab upgrade --from A --to B --broker-conf YOUR-broker.conf",
+        ),
+    ),
+    Question(
+        name="a name server is down, or was restarted",
+        asks=(
+            r"name ?(server|srv)s?\b.{0,30}\b(down|dead|gone|died|dies|lost|crash\w*|restart\w*|unreachable|fail\w*|stopp?\w*)",
+            r"(down|dead|lose|lost|kill\w*|restart\w*|without)\b.{0,20}\bname ?(server|srv)s?",
+            r"(name ?(server|srv)|注册中心).{0,6}(挂|宕|断|重启|不可用)",
+        ),
+        says="Clients and brokers know every name server that they were given, and ask another one when one is dead: "
+        "a producer that ran went on sending while one was restarted, in each trial. What goes wrong is a name "
+        "server that answers and knows less than the others.",
+        causes={
+            "name-server-divergence": "It runs, and its routes are not those of the others: name servers do not talk "
+            "to each other.",
+            "name-server-restart-hides-topics": "It was restarted, and lacks topics though their brokers run: they come "
+            "back with the brokers' next registration, or not.",
+            "topic-without-route": 'The client\'s log says "No route info": none of those that it was given knows the topic.',
+        },
+        do=(
+            "mqlab audit --namesrv A,B,C  # compares all of them; one that does not answer is said first",
+            "mqadmin topicRoute -n NAMESRV -t TOPIC  # once for each name server alone; clusterList likewise",
+            "mqlab explain NAMES-05  # what a silent one costs the brokers' registrations",
+        ),
+    ),
+    Question(
+        name="a broker was added, or gets no messages",
+        asks=(
+            r"\b(add\w*|new|another|scal\w+ (out|up)|expand\w*|additional)\b.{0,20}\b(broker|master|node)s?\b",
+            r"\b(broker|master)s?\b.{0,30}\b(no|not|nothing|without|zero)\b.{0,12}\b(traffic|messages?|sends?|load)",
+            r"scal\w+[ -](out|up)\W*(brokers?)?",
+            r"(新增|增加|扩容|添加).{0,6}(broker|节点|机器)",
+        ),
+        says="A topic lies on the brokers that it was made on. A new broker has none of your topics until each is made "
+        "there; producers send to its queues after their next look at the routes (30 s). With more queues keys of "
+        "ordered messages move to others.",
+        causes={
+            "broker-leaves-keys-move": "Ordered messages: the number of queues has changed, and keys with it.",
+            "queue-number-mismatch": "The numbers of read and write queues differ on the new one.",
+            "broker-killed": "It is not new but back: producers that avoid it stay away for a while.",
+        },
+        do=(
+            "mqadmin topicRoute -n NAMESRV -t TOPIC  # is the new broker among them?",
+            "mqadmin updateTopic -n NAMESRV -b ADDRESS -t TOPIC -r 8 -w 8  # makes it there, with the numbers that the "
+            "others have",
+            "mqadmin updateSubGroup -n NAMESRV -b ADDRESS -g GROUP  # where groups are not made by themselves",
+        ),
+    ),
+    Question(
+        name="what to alert on, and from which value",
+        asks=(
+            r"\b(alert\w*|alarm\w*|threshold\w*|monitor\w*|page me)\b",
+            r"告警|报警|监控|阈值",
+        ),
+        says="Take what the broker itself acts on. Of the disk: above diskMaxUsedSpaceRatio (75 %) it deletes files past "
+        "their time at any hour, above diskSpaceCleanForciblyRatio (85 %) the oldest though their time is not over, and "
+        "above diskSpaceWarningLevelRatio (90 %) it refuses sends. A number of waiting messages says little: take how "
+        "long the oldest has waited, and whether the offset moves.",
+        causes={
+            "retry-topic-flood": "The length of each broker's registration beside the name server's limit.",
+            "name-server-divergence": "Name servers whose routes differ.",
+            "slave-diverged": "The distance of a slave that does not become smaller.",
+        },
+        do=(
+            "mqlab audit --namesrv A,B,C --format prometheus --out mqlab.prom  # every five minutes; rules for it: "
+            "docs/mqlab-alarms.yml",
+            "mqlab upgrade --from A --to B --alerts  # lines of logs and values that an upgrade renames",
+            "mqlab explain diskSpaceWarningLevelRatio  # what a key does, and its default on each release",
+        ),
+    ),
+    Question(
+        name="which settings for a load",
+        asks=(
+            r"(which|what|best|right|good|recommend\w*)\b.{0,20}\b(settings?|config\w*|values?|parameters?)\b.{0,20}\bfor\b",
+            r"(settings?|tun\w+|sizing|capacity)\b.{0,30}\b(\d+ ?k?|msgs?|messages?|tps|qps)\b",
+            r"(tps|qps|\d+ ?(msg|messages?)(/| per )s)",
+            r"(参数|调优|性能).{0,8}(设|配|怎么|多少|建议)",
+        ),
+        says="Nobody can say it without your host's disk. Run your load on a cluster of the lab on a host like yours, "
+        "with one setting at several values, and read what was refused, how long sends took, and what was lost.",
+        causes={
+            "append-stall": "The send queue's wait, from your own store log.",
+            "sync-flush-one-thread": "SYNC_FLUSH: how many messages a flush takes along depends on the release.",
+            "send-queue-full": "Threads and the length of the send queue.",
+        },
+        do=(
+            "mqlab load --rate 2000 --duration 60 --set broker.flushDiskType=SYNC_FLUSH  # your rate and settings",
+            "mqlab tune --rate YOURS --log store.log  # refused sends by the wait, from your appends",
+            "mqlab advise sends --release R  # settings of producers for each failure",
         ),
     ),
 )
