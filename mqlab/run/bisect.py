@@ -173,25 +173,30 @@ def _code(claim: Claim, release: str) -> str:
     """Equal for releases whose cited code, down to what that calls itself, is the same."""
     found = []
     for name in _cited(claim):
-        try:
-            found.append(f"{name} {','.join(sorted(rests_on(name, release)))}")
-        except ReleaseError:
-            found.append(f"{name} is not there")
+        rests = _rests_on(name, release)
+        found.append(f"{name} is not there" if rests is None else f"{name} {','.join(sorted(rests))}")
     return "\n".join(found)
+
+
+def _rests_on(name: str, release: str) -> frozenset[str] | None:
+    """What a class or member calls, down to what that calls itself; None where the release does not have it."""
+    try:
+        return rests_on(name, release)
+    except ReleaseError:
+        return None
 
 
 def _differing(claim: Claim, before: str, after: str) -> tuple[str, ...]:
     """What of the cited code differs, a member each."""
     found = []
     for name in _cited(claim):
-        try:
-            if rests_on(name, before) == rests_on(name, after):
-                continue
+        lacks = [release for release in (before, after) if _rests_on(name, release) is None]
+        # What neither has is nothing that differs.
+        if len(lacks) == 1:
+            found.append(f"{name}, which {lacks[0]} does not have")
+        elif not lacks and _rests_on(name, before) != _rests_on(name, after):
             change = compare(name, before, after)
             found.append(name if change.concerned else f"{name}, in what it calls")
-        except ReleaseError as error:
-            lacks = [one for one in (before, after) if one in str(error)]
-            found.append(f"{name}, which {lacks[0] if len(lacks) == 1 else 'one of them'} does not have")
     return tuple(dict.fromkeys(found))
 
 

@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import harness.releases.central
-from harness.errors import EXIT_USAGE
+import scenarios
+from harness.errors import EXIT_USAGE, ReleaseError
 from harness.model.verdicts import VerdictKind
 from mqlab.main import main
+from mqlab.run import bisect
 from mqlab.run.bisect import boundaries, next_release
 
 CONFIRMED, REFUTED = VerdictKind.CONFIRMED, VerdictKind.REFUTED
@@ -71,6 +73,22 @@ def test_every_boundary_that_a_change_of_the_code_makes_is_found_and_its_sides_a
     for at in range(1, length - 1):
         if code[at] not in (code[at - 1], code[at + 1]):
             assert order[at] in verdicts
+
+
+def test_code_that_neither_side_has_differs_in_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = next(one for scenario in scenarios.ALL for one in scenario.claims if one.id == "TOPICS-02")
+    codes = {name: number for number, name in enumerate(bisect._cited(claim))}
+    absent = {("b", 0), ("a", 1), ("b", 1)}
+
+    def rests_on(name: str, release: str) -> frozenset[str]:
+        if (release, codes[name]) in absent:
+            raise ReleaseError("not there", advice="")
+        return frozenset({name})
+
+    monkeypatch.setattr(bisect, "rests_on", rests_on)
+    assert len(codes) > 1
+    assert bisect._differing(claim, "a", "b") == (f"{next(iter(codes))}, which b does not have",)
+    assert bisect._code(claim, "a") != bisect._code(claim, "b")
 
 
 @pytest.mark.parametrize(
