@@ -10,7 +10,7 @@ import sys
 import tempfile
 import textwrap
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -124,13 +124,43 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         said = textwrap.shorten("".join(one if one.isprintable() else " " for one in message), MESSAGE_MAX)
-        self.exit(EXIT_USAGE, f"mqlab: {said}\nSee {self.prog} --help.\n")
+        example = next(
+            (commands[name] for _, commands in GROUPS for name in commands if self.prog == f"mqlab {name}"), ""
+        )
+        see = f"For example: {example}; see {self.prog} --help." if example else f"See {self.prog} --help."
+        self.exit(EXIT_USAGE, f"mqlab: {said}\n{see}\n")
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         # argparse of Python 3.11 makes an empty list of --option=--.
         if action.option_strings and arg_strings == ["--"]:
             raise argparse.ArgumentError(action, "'--' is no value")
         return super()._get_values(action, arg_strings)
+
+
+class _Overview(_Parser):
+    """Of all commands: by what they are for, each with what it does."""
+
+    def format_help(self) -> str:
+        helps = {one.dest: one.help or "" for one in self._commands()}
+        lines = [f"usage: {self.prog} COMMAND ...", "", *textwrap.wrap(self.description or "", WIDTH), ""]
+        for title, commands in GROUPS:
+            lines.append(title)
+            for name, example in commands.items():
+                lines += textwrap.wrap(
+                    helps[name],
+                    WIDTH,
+                    initial_indent=f"  {name:<{NAMES_WIDTH}}",
+                    subsequent_indent=" " * (NAMES_WIDTH + 4),
+                )
+                lines += [f"{'':{NAMES_WIDTH + 2}}$ {example}"] if example else []
+            lines.append("")
+        return "\n".join(
+            [*lines, "`mqlab COMMAND --help` tells a command's options.", *textwrap.wrap(self.epilog or "", WIDTH), ""]
+        )
+
+    def _commands(self) -> Sequence[argparse.Action]:
+        found = [one for one in self._actions if isinstance(one, argparse._SubParsersAction)]
+        return found[0]._choices_actions
 
 
 class _Help(argparse.HelpFormatter):
@@ -160,9 +190,11 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
 @cache
 def _parser(named: str = "") -> argparse.ArgumentParser:
     """Of the command that is named, else of all of them."""
-    parser = _Parser(
+    parser = _Overview(
         prog="mqlab",
-        description="Proves or refutes on a real RocketMQ cluster, release by release, what incident articles claim.",
+        description="What your RocketMQ does, release by release, as measured on real clusters: what an error means, what an "
+        "upgrade changes for you, which settings help. What is asked needs no cluster; what is tried starts one here, on "
+        "loopback.",
         epilog="Exit codes: 0 done; with --strict 1 a verdict differs from its expectation, 2 something is undecided; "
         "3 bad usage or configuration; 4 the harness failed; 130 interrupted, with the evidence kept.",
     )
@@ -207,7 +239,42 @@ COMMANDS: Sequence[tuple[tuple[str, ...], Callable[[Adder], None]]] = (
     (("advise",), _of("tune.advise")),
     (("clean",), _of("run.clusters", "add_clean")),
 )
-"""Names of commands, in the order of their help, with what adds them."""
+"""Names of commands, with what adds them."""
+
+GROUPS: Sequence[tuple[str, Mapping[str, str]]] = (
+    (
+        "Ask: an answer in seconds, without a cluster",
+        {
+            "explain": "mqlab explain '[TIMEOUT_CLEAN_QUEUE]broker busy'",
+            "diagnose": "mqlab diagnose ~/logs/rocketmqlogs",
+            "upgrade": "mqlab upgrade --from 4.9.7 --to 5.5.0 --broker-conf broker.conf",
+            "advise": "mqlab advise sends --release 5.3.3",
+            "list": "",
+            "changes": "",
+        },
+    ),
+    ("Look: at a cluster of yours", {"audit": "mqlab audit --namesrv 10.0.0.1:9876"}),
+    (
+        "Try: on a cluster that is started here",
+        {
+            "verify": "mqlab verify --quick append-stall",
+            "load": "mqlab load --rate 500 --duration 30 --set broker.flushDiskType=SYNC_FLUSH",
+            "tune": "mqlab tune --rate 2000 --log store.log",
+            "check": "mqlab check --release 5.1.4",
+            "bisect": "",
+            "reproduce": "",
+            "new": "",
+            "up": "",
+            "down": "",
+        },
+    ),
+    ("Read runs again", {"serve": "", "analyze": "", "report": ""}),
+    ("This machine", {"doctor": "", "fetch": "", "image": "", "clean": "", "spark-packages": "", "model": ""}),
+)
+"""Commands by what they are for, in the order of the help, with an example of those that most people need."""
+
+WIDTH, NAMES_WIDTH = 100, 15
+"""Letters of the overview's lines, and of its column of names."""
 
 
 def _adder(commands: argparse._SubParsersAction[_Parser]) -> Adder:

@@ -5,6 +5,7 @@ import dataclasses
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,7 @@ from harness.host.abilities import Abilities
 from harness.paths import PACKAGES
 from mqlab.ask import looking
 from mqlab.console import console as lab_console
-from mqlab.main import COMMANDS, _parser, main
+from mqlab.main import COMMANDS, GROUPS, _parser, main
 from mqlab.run.verify import injections_asked
 
 
@@ -305,3 +306,28 @@ def test_a_plan_of_nothing_is_a_mistake_that_is_said(capsys: pytest.CaptureFixtu
         == EXIT_USAGE
     )
     assert "nothing can be run: no arm that is asked for is of these releases" in capsys.readouterr().err
+
+
+def test_the_overview_has_each_command_once_and_its_examples_are_taken(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "logs").mkdir()
+    for name in ("broker.conf", "store.log", "logs/rocketmqlogs"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    named = [name for _, commands in GROUPS for name in commands]
+    assert sorted(named) == sorted(name for names, _ in COMMANDS for name in names)
+    assert main([]) == EXIT_OK
+    overview = capsys.readouterr().out
+    assert len(overview.splitlines()) <= 60
+    for _, commands in GROUPS:
+        for example in filter(None, commands.values()):
+            assert f"$ {example}\n" in overview
+            words = shlex.split(example.replace("~", str(tmp_path)))[1:]
+            assert _parser(words[0]).parse_args(words).command
+
+
+def test_a_command_without_what_it_needs_is_told_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["explain"])
+    assert "For example: mqlab explain '[TIMEOUT_CLEAN_QUEUE]broker busy'" in capsys.readouterr().err
