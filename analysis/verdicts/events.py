@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import scipy
-
 CONFIDENCE = 0.95
 _TAIL = (1 - CONFIDENCE) / 2
 
@@ -20,8 +18,10 @@ CLUSTERS_MIN = 3
 def clopper_pearson(events: float, tries: float) -> tuple[float, float]:
     """The exact interval of the chance of an event that ``tries`` showed ``events`` times (C. Clopper, E. Pearson, 1934)."""
     none = tries - events
-    low = float(scipy.special.betaincinv(events, none + 1, _TAIL)) if events else 0.0
-    return low, float(scipy.special.betaincinv(events + 1, none, 1 - _TAIL)) if none else 1.0
+    from scipy import special
+
+    low = float(special.betaincinv(events, none + 1, _TAIL)) if events else 0.0
+    return low, float(special.betaincinv(events + 1, none, 1 - _TAIL)) if none else 1.0
 
 
 def limit_of_none(tries: int) -> float:
@@ -63,7 +63,9 @@ def effective_tries(by_deployment: Sequence[tuple[int, int]]) -> float:
     variance = deployments / (deployments - 1) * spread / tries**2
     if variance == 0:
         return float(tries)
-    wider = float(scipy.special.stdtrit(tries - 1, 1 - _TAIL) / scipy.special.stdtrit(deployments - 1, 1 - _TAIL)) ** 2
+    from scipy import special
+
+    wider = float(special.stdtrit(tries - 1, 1 - _TAIL) / special.stdtrit(deployments - 1, 1 - _TAIL)) ** 2
     return float(min(tries, rate * (1 - rate) / variance * wider))
 
 

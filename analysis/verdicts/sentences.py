@@ -79,7 +79,9 @@ def _number(part: Part, found: PartResult) -> str:
     where = _count(measured, "pair" if compared else "deployment")
     if tries > deployments and not compared:
         each = tries / measured
-        where += f" of {number(each)} {part.tries_are}" if each == int(each) else f" with {number(tries)} {part.tries_are}"
+        where += (
+            f" of {number(each)} {part.tries_are}" if each == int(each) else f" with {number(tries)} {part.tries_are}"
+        )
     low, high = found.values[0], found.values[-1]
     unit = RATIO if compared else found.unit
     middle = quantity(found.estimate, unit, short=part.fold is Fold.SHARE)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
 Floats = npt.NDArray[np.float64]
 
@@ -42,5 +41,8 @@ def _middle(ordered: Floats) -> float:
 
 def garwood(total: float) -> tuple[float, float]:
     """The exact interval of a Poisson distribution's mean of which ``total`` was counted."""
-    low = float(scipy.special.gammaincinv(total, _TAIL)) if total > 0 else 0.0
-    return low, float(scipy.special.gammaincinv(total + 1, 1 - _TAIL))
+    # What needs no run comes without SciPy.
+    from scipy import special
+
+    low = float(special.gammaincinv(total, _TAIL)) if total > 0 else 0.0
+    return low, float(special.gammaincinv(total + 1, 1 - _TAIL))
