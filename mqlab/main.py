@@ -22,6 +22,7 @@ from harness.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, L
 from harness.paths import PACKAGES
 from harness.printable import printable_lines
 from harness.signals import interruptible
+from mqlab import needs
 from mqlab.console import console as lab_console
 from mqlab.kinds import take_builds
 from mqlab.machine import of_this_machine
@@ -85,7 +86,23 @@ def _carried_out(arguments: Sequence[str] | None, console: Console) -> int:
     # A resumed run reads the command that it was started with.
     options.parse = _parsed
     command: Command = options.command
+    if arguments is None:
+        return _with_what_it_needs(command, options, words, console)
     return command(options, console)
+
+
+def _with_what_it_needs(command: Command, options: argparse.Namespace, words: Sequence[str], console: Console) -> int:
+    """A run's packages are brought before it begins; what only seldom needs some begins anew with them, since it only reads."""
+    name = next((word for word in words if not word.startswith("-")), "")
+    if name and name not in needs.WITHOUT_RUN and not getattr(options, "plan", False):
+        needs.bring(console)
+    try:
+        return command(options, console)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in needs.MODULES or not needs.missing():
+            raise
+    needs.bring(console)
+    return needs.begin_again(words)
 
 
 def _tell(error: LabError, console: Console) -> int:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +17,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from analysis.evidence.counts import HistoryCounts, history_counts
 from analysis.evidence.events import Event, TrialEvents, first_known, read_events
 from analysis.evidence.records import Records
+from analysis.evidence.settings import lock_life_ms, setting
 from analysis.evidence.tables import FREEZES, SAFEPOINT, TRIALS, frame_of
 from harness.model.faults import FAULTS
-from harness.model.rocketmq import LOCK_LIFE, LOCK_LIFE_MS, SEND_WAIT, SEND_WAIT_MS
+from harness.model.rocketmq import SEND_WAIT, SEND_WAIT_MS
 from harness.model.scenario import Scenario
 from harness.rundir.manifest import FREEZE, TrialRecord
 from harness.rundir.reading import RunDirectory
@@ -154,27 +154,6 @@ def trials_frame(
     loads = {(scenario.name, arm.name): arm.load.kind.__name__ for scenario in scenarios for arm in scenario.arms}
     rows = [{**_row(item, run), "load": loads.get((item.trial.incident, item.trial.arm))} for item in facts]
     return F.broadcast(frame_of(spark, rows, TRIALS))
-
-
-def setting(run: RunDirectory, trial: TrialRecord, name: str, default: float) -> float:
-    """The value that the broker was told last, else the one that it was started with, else its default."""
-    deployment = run.deployment(trial.deployment)
-    return _number(trial.live_conf.get(name) or (deployment.started_conf.get(name) if deployment else None), default)
-
-
-def lock_life_ms(trial: TrialRecord, run: RunDirectory) -> float:
-    """How long a queue's lock lives on the brokers without being renewed: what their JVM was told, else the default."""
-    deployment = run.deployment(trial.deployment)
-    return _number(deployment.started_properties.get(LOCK_LIFE) if deployment else None, LOCK_LIFE_MS)
-
-
-def _number(told: str | None, default: float) -> float:
-    """What was told; the default where that is no number, with which no broker starts."""
-    try:
-        found = float(told or default)
-    except ValueError:
-        return default
-    return found if math.isfinite(found) else default
 
 
 def _facts(trial: TrialRecord, events: TrialEvents | None, counts: HistoryCounts) -> TrialFacts:

@@ -22,7 +22,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from analysis.evidence.trials import setting
+from analysis.evidence.settings import setting
 from analysis.verdicts.evidence import TrialValidity
 from analysis.verdicts.observations import Observation
 from analysis.verdicts.stats import garwood

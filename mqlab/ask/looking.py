@@ -30,6 +30,7 @@ from harness.releases.jars import TOOLS, ensure_jars, recorded_releases
 from harness.releases.java import Java, find_java
 from harness.run import doctor
 from harness.trial import Injection
+from mqlab import needs
 from mqlab.ask.carried import ledger_on, unknown_on
 from mqlab.ask.recorded import measured_on_defaults
 from mqlab.console import console as lab_console
@@ -56,6 +57,7 @@ def add_commands(add: Adder) -> None:
     command.add_argument("--json", action="store_true", help="machine-readable")
 
     command = add("doctor", show_doctor, "what this host can do, and how to get what is missing")
+    command.add_argument("--fetch", action="store_true", help="bring the packages that runs need and answers do not")
     command.add_argument("--json", action="store_true", help="machine-readable")
 
     command = add("fetch", fetch, "bring releases into the cache and compile what is ours (verify does so by itself)")
@@ -254,8 +256,15 @@ def _one_of(noun: str) -> str:
 
 def show_doctor(options: argparse.Namespace, console: Console) -> int:
     """What this host can do; fails where something that every run needs is missing."""
-    checks = doctor.examine()
-    runnable = doctor.what_can_run(scenarios.ALL, checks)
+    if options.fetch:
+        needs.bring(console)
+    if told := needs.told():
+        advice = "`mqlab doctor --fetch` brings them, and so does the first command that needs them; the rest is looked at then."
+        checks: Sequence[doctor.Check] = [doctor.Check(name="packages for runs", ok=False, found=told, advice=advice)]
+        runnable: Sequence[doctor.Runnable] = []
+    else:
+        checks = doctor.examine()
+        runnable = doctor.what_can_run(scenarios.ALL, checks)
     if options.json:
         print_json(
             {
@@ -270,7 +279,8 @@ def show_doctor(options: argparse.Namespace, console: Console) -> int:
             out.print(f"{mark} {check.name}: {check.found}", markup=False, highlight=False)
             if check.advice:
                 out.print(f"    {check.advice}", markup=False, highlight=False)
-        out.print("\nincidents that can run here:", highlight=False)
+        if runnable:
+            out.print("\nincidents that can run here:", highlight=False)
         for one in runnable:
             by = f"; by {', '.join(one.injections)}" if one.injections else ""
             out.print(f"    {one.incident} (--backend {' or '.join(one.backends)}{by})", markup=False, highlight=False)

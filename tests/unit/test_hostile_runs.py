@@ -18,8 +18,9 @@ import pytest
 from analysis.evidence.columns import tables_of
 from analysis.evidence.events import TrialEvents, events_table, read_events
 from analysis.evidence.records import Records, write_tables
+from analysis.evidence.settings import lock_life_ms, setting
 from analysis.evidence.tables import DAMAGED, TRIALS, frame_of
-from analysis.evidence.trials import lock_life_ms, setting, trial_facts, trials_frame
+from analysis.evidence.trials import trial_facts, trials_frame
 from analysis.report import html
 from analysis.report.write import write_page, write_reports
 from harness.errors import EXIT_OK, EXIT_USAGE, RunDirectoryError
