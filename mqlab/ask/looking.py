@@ -71,6 +71,8 @@ def list_incidents(options: argparse.Namespace, console: Console) -> int:
     if options.measures:
         return list_measures(options)
     chosen = known_incidents(options.incidents) or scenarios.INCIDENTS
+    if not options.incidents and not options.json:
+        return _list_names()
     if options.json:
         print_json(
             [
@@ -100,20 +102,43 @@ def list_incidents(options: argparse.Namespace, console: Console) -> int:
     for incident in chosen:
         article = f" ({escape(incident.article)})" if incident.article else ""
         out.print(f"[bold]{incident.name}[/bold]  {escape(incident.title)}{article}", highlight=False)
-        for said in _said_of(incident, in_full=bool(options.incidents)):
+        for said in _said_of(incident):
             out.print(f"  {said}", highlight=False, markup=False)
         for line in _recorded(incident, options):
             out.print(f"\n  {line.claim} on {line.release}: {line.status}. {line.says}", highlight=False, markup=False)
             out.print(f"    {line.provenance or 'measured'}: {line.summary}", highlight=False, markup=False)
-        if options.incidents and isinstance(incident, Scenario):
+        if isinstance(incident, Scenario):
             for claim, release, why in unknown_on(options.release, incident):
                 out.print(f"\n  {claim} on {release}: unknown. {why}", highlight=False, markup=False)
         out.print()
     return EXIT_OK
 
 
-def _said_of(incident: Incident, *, in_full: bool) -> Iterator[str]:
-    """What happens and how it is replayed; ``in_full`` also where it was reported, what logs have of it, and what to do."""
+def _list_names() -> int:
+    """A line an incident: first those that are replayed, then those that logs or an audit show and nothing replays."""
+    out = lab_console()
+    replayed = [one for one in scenarios.INCIDENTS if isinstance(one, Scenario)]
+    others = [one for one in scenarios.INCIDENTS if not isinstance(one, Scenario)]
+    width = max(len(one.name) for one in scenarios.INCIDENTS)
+    for title, incidents in (
+        ("replayed on a cluster", replayed),
+        ("known by logs and reports; nothing replays them", others),
+    ):
+        out.print(f"{title} ({len(incidents)})", style="bold", highlight=False)
+        for one in incidents:
+            article = f" ({one.article})" if one.article else ""
+            out.print(f"  {one.name:<{width}}  {one.title}{article}", highlight=False, markup=False, soft_wrap=True)
+        out.print()
+    out.print(
+        "`mqlab list INCIDENT` has its arms and claims, and what was measured on each release.",
+        highlight=False,
+        soft_wrap=True,
+    )
+    return EXIT_OK
+
+
+def _said_of(incident: Incident) -> Iterator[str]:
+    """What happens, how it is replayed, where it was reported, what logs have of it, and what to do."""
     if incident.summary:
         yield incident.summary
     if isinstance(incident, Scenario):
@@ -123,8 +148,6 @@ def _said_of(incident: Incident, *, in_full: bool) -> Iterator[str]:
             yield f"no expectation for {release}: {', '.join(claims)}"
     else:
         yield f"{NOTHING_REPLAYS} it"
-    if not in_full:
-        return
     if incident.symptom:
         yield f"users see: {incident.symptom}"
     if incident.threads:

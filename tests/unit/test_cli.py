@@ -154,7 +154,7 @@ def test_list_says_which_claims_have_no_expectation_for_which_release(
 ) -> None:
     claims = [claim.id for claim in scenarios.find("ordered-migration").claims]
     monkeypatch.setattr(looking, "recorded_releases", lambda: ("4.6.0", "9.9.9"))
-    assert main(["list"]) == EXIT_OK
+    assert main(["list", "ORDER"]) == EXIT_OK
     assert f"  no expectation for 9.9.9: {', '.join(claims)}\n" in capsys.readouterr().out
     assert main(["list", "--json"]) == EXIT_OK
     listed = {one["incident"]: one["no_expectation"] for one in json.loads(capsys.readouterr().out)}
