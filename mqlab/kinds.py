@@ -7,6 +7,7 @@ import contextlib
 import ipaddress
 import os
 import re
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -163,6 +164,30 @@ def _new_zip(text: str) -> Path:
 def _address(text: str) -> str:
     split_address(text)
     return text
+
+
+def _name_servers(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_held(part.strip()) for part in re.split(r"[;,]", text)))
+
+
+def _held(address: str) -> str:
+    """The address with what a name means now: it is asked once, so that no later answer leads anywhere else."""
+    host, port = split_address(address)
+    with contextlib.suppress(ValueError):
+        ipaddress.ip_address(host)
+        return address
+    # A number alone, and 0x7f.1, are addresses to a resolver, and nobody's name for a host.
+    if not re.fullmatch(r"(?:[\w-]+\.)*[a-zA-Z][\w-]*\.?", host, re.ASCII):
+        raise ValueError
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise UsageError(
+            f"{host} is a name that this machine does not know",
+            advice="Give an IP address, or see its DNS and /etc/hosts.",
+        ) from error
+    ip = next((str(one[4][0]) for one in found if one[0] == socket.AF_INET), str(found[0][4][0]))
+    return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
 
 
 def _pair(text: str, name_as: str, length_max: int) -> tuple[str, str]:
@@ -323,6 +348,7 @@ INCIDENT_OR_BUNDLE = Kind(
 )
 
 ADDRESS = Kind(noun="HOST:PORT", read=_address)
+NAME_SERVERS = Kind(noun="HOST:PORT, several with ; or , between them", read=_name_servers)
 IP_ADDRESS = Kind(noun="an IP address", read=_ip)
 NETWORK = Kind(noun="a network like 192.168.7.0/24", read=_network)
 BROKER = Kind(noun="NAME=HOST:PORT", read=_broker)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
 import importlib
 import os
 import sys
@@ -18,7 +19,7 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 
-from harness.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, LabError
+from harness.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, LabError, UsageError, shown
 from harness.paths import PACKAGES
 from harness.printable import printable_lines
 from harness.signals import interruptible
@@ -81,6 +82,8 @@ def _carried_out(arguments: Sequence[str] | None, console: Console) -> int:
     if words and words[0] in GONE:
         print(f"mqlab: {words[0]} is no command any more: {GONE[words[0]]}.", file=sys.stderr)
         return EXIT_GONE
+    if words and not words[0].startswith("-"):
+        _require_command(words[0])
     options = _parsed(words)
     take_builds(options)
     # A resumed run reads the command that it was started with.
@@ -89,6 +92,15 @@ def _carried_out(arguments: Sequence[str] | None, console: Console) -> int:
     if arguments is None:
         return _with_what_it_needs(command, options, words, console)
     return command(options, console)
+
+
+def _require_command(word: str) -> None:
+    """Raises UsageError for a word that is no command, with the nearest that is."""
+    known = [name for names, _ in COMMANDS for name in names]
+    if word not in known:
+        near = difflib.get_close_matches(word, known, n=1)
+        advice = f"Did you mean `mqlab {near[0]}`?" if near else "`mqlab` alone lists them by what they are for."
+        raise UsageError(f"{shown(word)} is no command", advice=advice)
 
 
 def _with_what_it_needs(command: Command, options: argparse.Namespace, words: Sequence[str], console: Console) -> int:

@@ -23,7 +23,7 @@ from harness.protocol.targets import Network, parse_networks
 from mqlab.ask.audit_advice import named
 from mqlab.ask.audit_conf import audit_conf
 from mqlab.ask.audit_told import FORMATS, format_of, read_earlier, tell
-from mqlab.kinds import ADDRESS, BROKER, FILE, NETWORK, NEW_FILE, SECONDS, number, several, whole
+from mqlab.kinds import BROKER, FILE, NAME_SERVERS, NETWORK, NEW_FILE, SECONDS, number, several, whole
 from mqlab.options import Adder, access_of, add_access, add_releases
 
 DELETIONS_PER_S = 5.0
@@ -51,7 +51,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.description = DESCRIPTION
     command.epilog = EPILOG
     command.add_argument(
-        "--namesrv", type=several(ADDRESS), default=(), metavar="A,B,C", help="every name server, HOST:PORT each"
+        "--namesrv",
+        "-n",
+        type=NAME_SERVERS,
+        default=(),
+        metavar="A;B;C",
+        help="every name server, HOST:PORT each, by ; or ,",
     )
     command.add_argument(
         "--broker-conf",

@@ -80,7 +80,8 @@ def _of_all(reading: Reading, findings: Sequence[AuditFinding], limit_bytes: int
         "Topics that the name server lists.",
         (({"address": one.address}, len(one.topics)) for one in servers if not one.problem),
     )
-    yield _one("offline_groups", "Groups that are offline and have a retry topic.", len(reading.offline))
+    if reading.masters():
+        yield _one("offline_groups", "Groups that are offline and have a retry topic.", len(reading.offline))
     yield _one("registration_limit_bytes", "The frame limit that registrations are judged by.", limit_bytes)
 
 

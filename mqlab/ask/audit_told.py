@@ -132,7 +132,7 @@ def as_json(
             {"address": one.address, "brokers": {n: dict(a) for n, a in one.brokers.items()}, "topics": len(one.topics)}
             for one in reading.name_servers
         ],
-        "offline_groups": sorted(reading.offline),
+        "offline_groups": sorted(reading.offline) if reading.masters() else None,
     }
 
 
@@ -146,7 +146,10 @@ def _lines(reading: Reading, findings: list[AuditFinding], earlier: Growth | Non
         yield f"  {one.words}: {types} topics; registers with {one.frame_bytes:,} bytes ({share:.2f} % of the limit)"
         if (when := crossing(one, reading.at_s, earlier, limit_bytes)) is not None:
             yield f"    at its growth the limit is reached on {datetime.fromtimestamp(when, UTC):%Y-%m-%d %H:%M UTC}"
-    yield f"  groups that are offline and have a retry topic: {len(reading.offline):,}"
+    if reading.masters():
+        yield f"  groups that are offline and have a retry topic: {len(reading.offline):,}"
+    else:
+        yield "  no master was read: what follows tells of nothing else"
     for finding in findings:
         yield f"{finding.severity.name} {finding.kind}: {finding.where}: {finding.says}"
         yield f"    {finding.advice}"

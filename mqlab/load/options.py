@@ -17,6 +17,7 @@ from mqlab.kinds import (
     ADDRESS,
     FILE,
     IP_ADDRESS,
+    NAME_SERVERS,
     NETWORK,
     NEW_FOLDER,
     PORT,
@@ -28,8 +29,6 @@ from mqlab.kinds import (
     SEED,
     TOPIC,
     Kind,
-    several,
-    text_of,
     whole,
 )
 from mqlab.load import faults as load_faults
@@ -91,8 +90,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
     where.add_argument(
         "--namesrv",
-        type=text_of(several(ADDRESS)),
-        metavar="HOST:PORT,...",
+        "-n",
+        type=Kind(noun=NAME_SERVERS.noun, read=lambda text: ",".join(NAME_SERVERS.read(text))),
+        metavar="HOST:PORT;...",
         help="a cluster that is there, instead of one of our own",
     )
     where.add_argument(
@@ -110,7 +110,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="HOST:PORT",
         help="of that cluster, for --client grpc; ours gets one of its own",
     )
-    where.add_argument("--topic", type=TOPIC, default="mqlab-load", help="default: mqlab-load")
+    where.add_argument("--topic", "-t", type=TOPIC, default="mqlab-load", help="default: mqlab-load")
     where.add_argument("--create-topic", action="store_true", help="make the topic on that cluster if it is not there")
     where.add_argument(
         "--keep-groups", action="store_true", help="leave the consumers' group and its retry topic on that cluster"

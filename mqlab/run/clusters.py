@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -19,14 +20,14 @@ from harness.errors import (
 )
 from harness.leases.healing import clean
 from harness.leases.leases import Leases
-from harness.leases.store import Healed, leases_in
+from harness.leases.store import Healed, LeaseRecord, leases_in
 from harness.paths import cache_home, state_home
 from harness.releases.cache import remove_cache, require_mark
 from harness.releases.jars import recorded_releases
 from harness.releases.java import find_java
 from harness.rundir.layout import new_run_id
 from mqlab.ask.looking import prepare
-from mqlab.kinds import HOURS, PORT, RELEASE, RELEASES_SAID
+from mqlab.kinds import HOURS, NAME, PORT, RELEASE, RELEASES_SAID
 from mqlab.options import (
     Adder,
     add_backend_options,
@@ -66,7 +67,14 @@ def add_commands(add: Adder) -> None:
     )
     command.add_argument("--json", action="store_true", help="machine-readable")
 
-    command = add("down", down, "end every cluster that `mqlab up` started")
+    command = add("down", down, "end the clusters that `mqlab up` started, all of them or those that are named")
+    command.add_argument(
+        "clusters",
+        nargs="*",
+        type=NAME,
+        metavar="NAME",
+        help="as `mqlab up` has told it; none: every cluster that is up",
+    )
 
 
 def add_clean(add: Adder) -> None:
@@ -101,7 +109,7 @@ def up(options: argparse.Namespace, console: Console) -> int:
         for node in cluster.nodes:
             print(f"{node.name:14} {node.address}")
         print(
-            f"\nNAMESRV_ADDR={addresses}\nlogs: {folder}/nodes\nmqlab down ends it; by itself after {options.hours:g} h"
+            f"\nNAMESRV_ADDR={addresses}\nlogs: {folder}/nodes\nmqlab down {name} ends it; by itself after {options.hours:g} h"
         )
     for change in cluster.overrides.items():
         console.print(f"the lab overrides {change[0]}: {change[1]}", markup=False, highlight=False)
@@ -127,14 +135,27 @@ def image(options: argparse.Namespace, console: Console) -> int:
 
 
 def down(options: argparse.Namespace, console: Console) -> int:
-    """End every cluster that ``up`` started."""
-    healed = clean(state_home(), include_kept=True)
+    """End the clusters that ``up`` started."""
+    folder = _clusters_folder()
+    there = sorted(path.name for path in folder.glob("*"))
+    for name in options.clusters:
+        if name not in there:
+            up = f"Up: {', '.join(there)}." if there else "No cluster is up."
+            raise UsageError(f"{name} is no cluster of `mqlab up`", advice=up)
+    named = tuple(options.clusters)
+    healed = clean(state_home(), include_kept=True, only=lambda lease: not named or _is_of(lease, named))
     for one in healed:
         print(one)
-    shutil.rmtree(_clusters_folder(), ignore_errors=True)
+    for name in named or there:
+        shutil.rmtree(folder / name, ignore_errors=True)
     if not healed:
         print("no cluster is up")
     return EXIT_OK if all(one.complete for one in healed) else EXIT_FAILED
+
+
+def _is_of(lease: LeaseRecord, clusters: Sequence[str]) -> bool:
+    """Whether something that is held belongs to one of the clusters, whose names are unlike any other word."""
+    return any(cluster in str(value) for cluster in clusters for value in lease.data.values())
 
 
 def clean_up(options: argparse.Namespace, console: Console) -> int:

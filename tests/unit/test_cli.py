@@ -19,12 +19,14 @@ from setuptools import find_packages
 import analysis
 import harness
 import scenarios
-from harness.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE
+from harness.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError
 from harness.host.abilities import Abilities
 from harness.paths import PACKAGES
 from mqlab.ask import looking
 from mqlab.console import console as lab_console
+from mqlab.kinds import NAME_SERVERS
 from mqlab.main import COMMANDS, GROUPS, _parser, main
+from mqlab.run import clusters
 from mqlab.run.verify import injections_asked
 
 
@@ -331,3 +333,48 @@ def test_a_command_without_what_it_needs_is_told_with_an_example(capsys: pytest.
     with pytest.raises(SystemExit):
         main(["explain"])
     assert "For example: mqlab explain '[TIMEOUT_CLEAN_QUEUE]broker busy'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("word", "says"), [("upgarde", "Did you mean `mqlab upgrade`?"), ("zzz", "lists them by what they are for")]
+)
+def test_a_word_that_is_no_command_is_told_the_nearest(
+    word: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([word, "--from", "1"]) == EXIT_USAGE
+    told = capsys.readouterr().err
+    assert f"'{word}' is no command" in told
+    assert says in told
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        ("127.0.0.1:9876;127.0.0.2:9876", ("127.0.0.1:9876", "127.0.0.2:9876")),
+        ("127.0.0.1:1, 127.0.0.1:2;127.0.0.1:1", ("127.0.0.1:1", "127.0.0.1:2")),
+        ("localhost:9876", ("127.0.0.1:9876",)),
+        ("[::1]:9876", ("[::1]:9876",)),
+    ],
+)
+def test_name_servers_are_taken_as_rocketmq_writes_them_and_a_name_is_asked_once(
+    text: str, held: tuple[str, ...]
+) -> None:
+    assert NAME_SERVERS(text) == held
+
+
+def test_a_name_that_nobody_knows_is_said_to_be_one() -> None:
+    with pytest.raises(UsageError, match=r"broker\.invalid is a name that this machine does not know"):
+        NAME_SERVERS("broker.invalid:9876")
+
+
+def test_a_cluster_that_is_not_up_is_told_beside_those_that_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(clusters, "_clusters_folder", lambda: tmp_path / "up")
+    for name in ("up-1", "up-2"):
+        (tmp_path / "up" / name).mkdir(parents=True)
+    assert main(["down", "up-3"]) == EXIT_USAGE
+    assert "Up: up-1, up-2." in capsys.readouterr().err
+    assert main(["down", "up-1"]) == EXIT_OK
+    assert [path.name for path in (tmp_path / "up").iterdir()] == ["up-2"]
