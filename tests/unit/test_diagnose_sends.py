@@ -1,4 +1,4 @@
-"""What a diagnosis finds of asynchronous sends that were tried again: lines as clients write them."""
+"""What a diagnosis finds of sends that were tried again or refused: lines as clients write them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lib.operators_logs import found_in
+from tests.lib.operators_logs import REFUSED, SLOW, found_in, read
 
 
 def _again(second: int, *, times: int = 1, topic: str = "orders") -> str:
@@ -73,3 +73,19 @@ def test_a_single_one_or_those_without_an_address_are_a_busy_client(tmp_path: Pa
     unknown = "".join(_no_time(second, "null") for second in range(20, 30))
     (tmp_path / "rocketmq_client.log").write_text(_no_time(1) + unknown)
     assert found_in(tmp_path) == []
+
+
+def test_a_refusal_is_told_once_with_the_append_that_was_going_on(tmp_path: Path) -> None:
+    (tmp_path / "b1").mkdir()
+    (tmp_path / "app").mkdir()
+    lines = [("02:15:00", 640), ("02:15:13", 1480), ("02:15:26", 720)]
+    (tmp_path / "b1" / "store.log").write_text(
+        "".join(f"2026-11-28 {at} WARN SendMessageThread_1 - {SLOW.format(ms=ms)}" for at, ms in lines)
+    )
+    (tmp_path / "app" / "app.log").write_text("".join(f"2026-11-28 {at},100 ERROR x - y\n{REFUSED}" for at, _ in lines))
+    told = {one.found.incident: one.found.related for one in read(tmp_path, offset_s=0.0).incidents}
+    assert [words[-25:] for words in told["append-stall"]] == ["with the append of 640 ms", "with the append of 720 ms"]
+    assert ["02:15:00.100Z" in told["append-stall"][0], "02:15:26.100Z" in told["append-stall"][1]] == [True, True]
+    (long,) = told["append-lock-over-1s"]
+    assert "02:15:13.100Z" in long
+    assert long.endswith("with the append of 1480 ms")

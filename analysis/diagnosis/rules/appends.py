@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, counted_in, distinct, lines_of, overlap, span, together
@@ -57,9 +57,14 @@ def slow(logs: Logs) -> Iterator[Found]:
             is_long = one.most_ms > _busy_ms(logs, one.node)
             pattern = LogPattern.LONG_STALL if is_long else LogPattern.SHORT_STALL
             appends.setdefault((one.node, pattern), []).append(one)
+    told: dict[int, list[Event]] = {}
+    slow_ones = [one for events in appends.values() for one in events]
+    for refusal in logs.of(*REFUSED):
+        if (append := _append_of(refusal, slow_ones)) is not None:
+            told.setdefault(id(append), []).append(refusal)
     for (_, pattern), events in appends.items():
         for group in together(events, GAP_S):
-            yield _slow(logs, pattern, group)
+            yield _slow(logs, pattern, group, told)
 
 
 def _busy_ms(logs: Logs, node: str) -> float:
@@ -67,11 +72,12 @@ def _busy_ms(logs: Logs, node: str) -> float:
     return float(value) if value.isascii() and value.isdigit() else PAGE_CACHE_BUSY_MS
 
 
-def _slow(logs: Logs, pattern: LogPattern, group: Sequence[Event]) -> Found:
+def _slow(logs: Logs, pattern: LogPattern, group: Sequence[Event], told: Mapping[int, Sequence[Event]]) -> Found:
+    """Those of one time; ``told`` has the refusals by the identity of the append with which each is told."""
     from_s, to_s = span(group)
     lengths = [one.most_ms for one in group]
     first_s = None if from_s is None else from_s - max(lengths) / 1e3
-    refused = [one for one in logs.of(*REFUSED) if overlap(one, first_s, to_s, AROUND_S)]
+    refused = [(one, append) for append in group for one in told.get(id(append), ())]
     puts = [
         one for one in logs.of(Logged.SLOW_PUT) if one.node == group[0].node and overlap(one, from_s, to_s, AROUND_S)
     ]
@@ -79,24 +85,37 @@ def _slow(logs: Logs, pattern: LogPattern, group: Sequence[Event]) -> Found:
     related = [
         f"{counted(one.count, 'send')} refused by [{one.get('keyword')}] from {words_of(one.from_s)} to "
         f"{words_of(one.to_s)} ({one.file}), "
-        f"with the append of {_append_of(one, group):.0f} ms"
-        for one in refused
+        f"with the append of {append.most_ms:.0f} ms"
+        for one, append in refused
     ]
-    told = any(True for _ in logs.of(*REFUSED))
-    against = [] if refused else [
+    is_any = any(True for _ in logs.of(*REFUSED))
+    # What is told with another append may have begun with one of these.
+    is_with_some = any(
+        overlap(one, _start_s(append), append.to_s, AROUND_S) for one in logs.of(*REFUSED) for append in group
+    )
+    against = [] if is_with_some else [
         "refused sends stand in the clients' logs, and none of those given has any at this time"
-        if told else "no client's log here has a refused send: brokers do not log them"
+        if is_any else "no client's log here has a refused send: brokers do not log them"
     ]  # fmt: skip
     return Found(
         pattern=pattern, sure=Sure.SURE, from_s=first_s, to_s=to_s, brokers=distinct(map(logs.broker, group)),
         topics=distinct(one.get("topic") for one in puts), related=tuple(related), against=tuple(against),
         why=(f"{counted(len(group), 'append')} held the lock for {took}, by the broker's own line",),
-        lines=lines_of([*group, *refused]),
+        lines=lines_of([*group, *(one for one, _ in refused)]),
     )  # fmt: skip
 
 
-def _append_of(refusal: Event, group: Sequence[Event]) -> float:
-    return min(group, key=lambda one: abs((one.from_s or 0) - (refusal.to_s or 0))).most_ms
+def _append_of(refusal: Event, appends: Sequence[Event]) -> Event | None:
+    """The append that was going on when these sends were refused; of several the one that ended next to them."""
+    near = (one for one in appends if overlap(refusal, _start_s(one), one.to_s, AROUND_S))
+    return min(near, key=lambda one: (_apart_s(refusal, one), abs((one.to_s or 0) - (refusal.to_s or 0))), default=None)
+
+
+def _apart_s(refusal: Event, append: Event) -> float:
+    """Seconds between them; stock times are whole seconds, so that an append may have ended almost a second later."""
+    before_s = (_start_s(append) or 0) - (refusal.to_s or 0)
+    after_s = (refusal.from_s or 0) - (append.to_s or 0) - 1
+    return max(before_s, after_s, 0.0)
 
 
 def refused(logs: Logs) -> Iterator[Found]:
