@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from analysis.diagnosis.found import Found, Logs, Writer, gather, writer_of
+from analysis.diagnosis.moments import offset_of
 from analysis.diagnosis.reading import WARNED_MAX, ReadFile, ToRead, Warned, log_files, read_files
 from analysis.diagnosis.rules import RULES
 from analysis.diagnosis.rules.events_alone import shown_alone
@@ -106,6 +107,12 @@ class Diagnosis:
     silent: Mapping[str, str]
     left_out: tuple[str, ...] = ()
     """Files of the given folders that are no logs by their names."""
+
+    @property
+    def offset_s(self) -> float:
+        """How far the zone of most files is ahead of UTC, in seconds: a reader looks for the times that stand in them."""
+        zones = Counter(zone for _, zone in {(one.file, one.zone) for one in self.files if one.zone})
+        return offset_of(max(sorted(zones), key=zones.__getitem__, default=""))
 
 
 def diagnose(

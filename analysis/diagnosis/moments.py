@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from statistics import median_low
 from typing import NamedTuple
@@ -52,6 +52,12 @@ class Zone:
         """Such as UTC+08:00."""
         minutes = round(abs(self.offset_s) / 60)
         return f"UTC{'-' if self.offset_s < 0 else '+'}{minutes // 60:02}:{minutes % 60:02}" if minutes else "UTC"
+
+
+def offset_of(name: str) -> float:
+    """How far a zone of that name, such as UTC+08:00, is ahead of UTC, in seconds."""
+    found = re.fullmatch(r"UTC([+-])(\d\d):(\d\d)", name)
+    return 0.0 if found is None else (-1 if found[1] == "-" else 1) * (int(found[2]) * 3600.0 + int(found[3]) * 60.0)
 
 
 STATED, STAMPS, NEIGHBOUR, GIVEN, STOCK, ASSUMED = (
@@ -158,3 +164,22 @@ def words_of(at_s: float | None) -> str:
     if -DAY_S < at_s < 30 * DAY_S:
         return f"{at:%H:%M:%S}{millis}"
     return f"{at:%Y-%m-%d %H:%M:%S}{millis}Z"
+
+
+_IN_UTC = re.compile(r"(?<!\d)(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)((?:\.\d{1,6})?)Z")
+
+
+def in_zone(text: str, offset_s: float) -> str:
+    """A sentence with its times of UTC as the clock of a zone shows them, each with the zone: 2026-11-23 16:46:02+08:00."""
+    if not offset_s:
+        return text
+    name = Zone(offset_s=offset_s, known_by="").name.removeprefix("UTC")
+
+    def local(found: re.Match[str]) -> str:
+        try:
+            at = datetime.fromisoformat(found[1]) + timedelta(seconds=offset_s)
+        except (ValueError, OverflowError):
+            return found[0]
+        return f"{at:%Y-%m-%d %H:%M:%S}{found[2]}{name}"
+
+    return _IN_UTC.sub(local, text)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from analysis.diagnosis.diagnosis import Diagnosed, Diagnosis
-from analysis.diagnosis.moments import words_of
+from analysis.diagnosis.moments import Zone, in_zone, words_of
 from analysis.report.html import asset, environment
 from harness.model.incident import NOTHING_REPLAYS
 
@@ -65,9 +65,12 @@ class _Axis:
 
 
 def render(found: Diagnosis) -> str:
-    """The page as text. The same diagnosis gives the same bytes."""
+    """The page as text, with times as most of its files have them. The same diagnosis gives the same bytes."""
+    offset_s = found.offset_s
+    found = dataclasses.replace(found, incidents=tuple(_in_zone(one, offset_s) for one in found.incidents))
     axis = _axis(found.incidents)
     count = len(found.incidents)
+    answers = _answers(found.incidents, offset_s)
     return (
         environment()
         .get_template("diagnosis.html.j2")
@@ -75,28 +78,49 @@ def render(found: Diagnosis) -> str:
             title=f"{count} incident{'' if count == 1 else 's'} found",
             read=f"{found.lines:,} lines in {len(found.files)} files, {found.unknown:,} of them of no known layout",
             style=Markup(asset("style.css")),  # our own file, not data
-            lanes=() if axis is None else tuple(_lanes(found.incidents, axis)),
-            axis_from=words_of(axis.from_s) if axis else "",
-            axis_to=words_of(axis.to_s) if axis else "",
-            answers=_answers(found.incidents)[:ANSWERED_MAX],
-            further=[answer["title"] for answer in _answers(found.incidents)[ANSWERED_MAX:]],
+            lanes=() if axis is None else tuple(_lanes(found.incidents, axis, offset_s)),
+            axis_from=_at(axis.from_s, offset_s) if axis else "",
+            axis_to=_at(axis.to_s, offset_s) if axis else "",
+            zone=Zone(offset_s=offset_s, known_by="").name,
+            answers=answers[:ANSWERED_MAX],
+            further=[answer["title"] for answer in answers[ANSWERED_MAX:]],
             warned_first=WARNED_FIRST_MAX,
-            views=[_view(number, one) for number, one in enumerate(found.incidents)],
+            views=[_view(number, one, offset_s) for number, one in enumerate(found.incidents)],
             silent=sorted(found.silent.items()),
             files=[
-                {**dataclasses.asdict(one), "from": words_of(one.from_s), "to": words_of(one.to_s)}
+                {
+                    **dataclasses.asdict(one),
+                    "from": _at(one.from_s, offset_s),
+                    "to": _at(one.to_s, offset_s),
+                }
                 for one in found.files
             ],
             shapes=found.shapes,
-            warned=[{**dataclasses.asdict(one), "during": _during(one.from_s, one.to_s)} for one in found.warned],
+            warned=[
+                {**dataclasses.asdict(one), "during": _during(one.from_s, one.to_s, offset_s)} for one in found.warned
+            ],
             left_out=found.left_out,
             skews=found.skews,
         )
     )
 
 
-def _during(from_s: float | None, to_s: float | None) -> str:
-    return " to ".join(filter(None, (words_of(from_s), words_of(to_s))))
+def _in_zone(one: Diagnosed, offset_s: float) -> Diagnosed:
+    """With the times in its sentences as the clock of that zone shows them."""
+    why, against, related = (
+        tuple(in_zone(sentence, offset_s) for sentence in told)
+        for told in (one.found.why, one.found.against, one.found.related)
+    )
+    found = dataclasses.replace(one.found, why=why, against=against, related=related)
+    return dataclasses.replace(one, found=found)
+
+
+def _at(at_s: float | None, offset_s: float) -> str:
+    return in_zone(words_of(at_s), offset_s)
+
+
+def _during(from_s: float | None, to_s: float | None, offset_s: float) -> str:
+    return " to ".join(filter(None, (_at(from_s, offset_s), _at(to_s, offset_s))))
 
 
 def _id(number: int, line: int | None = None) -> str:
@@ -111,7 +135,7 @@ def _axis(incidents: Sequence[Diagnosed]) -> _Axis | None:
     return _Axis(from_s=min(times) - margin_s, to_s=max(times) + margin_s)
 
 
-def _lanes(incidents: Sequence[Diagnosed], axis: _Axis) -> Iterator[Lane]:
+def _lanes(incidents: Sequence[Diagnosed], axis: _Axis, offset_s: float) -> Iterator[Lane]:
     by_broker: dict[str, list[int]] = {}
     for number, one in enumerate(incidents):
         for broker in one.found.brokers or (NOWHERE,):
@@ -120,7 +144,9 @@ def _lanes(incidents: Sequence[Diagnosed], axis: _Axis) -> Iterator[Lane]:
         bands = tuple(_bands(incidents, numbers, axis))
         rows = max((band.top_rem for band in bands), default=0.0) + BAND_REM
         ticks = tuple(
-            Tick(id=_id(number, at), title=f"{words_of(line.at_s)} {line.file}:{line.line}", left=axis.at(line.at_s))
+            Tick(
+                id=_id(number, at), title=f"{_at(line.at_s, offset_s)} {line.file}:{line.line}", left=axis.at(line.at_s)
+            )
             for number in numbers
             for at, line in enumerate(incidents[number].found.lines)
             if line.at_s is not None and axis.from_s <= line.at_s <= axis.to_s
@@ -144,15 +170,15 @@ def _bands(incidents: Sequence[Diagnosed], numbers: Sequence[int], axis: _Axis) 
         )  # fmt: skip
 
 
-def _answers(incidents: Sequence[Diagnosed]) -> list[dict[str, object]]:
+def _answers(incidents: Sequence[Diagnosed], offset_s: float) -> list[dict[str, object]]:
     """What is told first: each incident once, however often it happened, in the order of the diagnosis."""
     by: dict[str, list[tuple[int, Diagnosed]]] = {}
     for number, one in enumerate(incidents):
         by.setdefault(one.found.incident, []).append((number, one))
-    return [_answer(some) for some in by.values()]
+    return [_answer(some, offset_s) for some in by.values()]
 
 
-def _answer(some: Sequence[tuple[int, Diagnosed]]) -> dict[str, object]:
+def _answer(some: Sequence[tuple[int, Diagnosed]], offset_s: float) -> dict[str, object]:
     (number, first), all_found = some[0], [one.found for _, one in some]
     times = [at for found in all_found for at in (found.from_s, found.to_s) if at is not None]
     where = [
@@ -168,7 +194,7 @@ def _answer(some: Sequence[tuple[int, Diagnosed]]) -> dict[str, object]:
         "incident": name,
         "symptom": first.symptom,
         "times": len(some),
-        "when": _during(min(times), max(times)) if times else "at a time that no line has",
+        "when": _during(min(times), max(times), offset_s) if times else "at a time that no line has",
         "where": "; ".join(where),
         "why": first.found.why[:2],
         "because": first.because,
@@ -181,7 +207,7 @@ def _answer(some: Sequence[tuple[int, Diagnosed]]) -> dict[str, object]:
     }
 
 
-def _view(number: int, one: Diagnosed) -> dict[str, object]:
+def _view(number: int, one: Diagnosed, offset_s: float) -> dict[str, object]:
     found = one.found
     places = (("brokers", found.brokers), ("groups", found.groups), ("topics", found.topics), ("queues", found.queues))
     return {
@@ -191,10 +217,10 @@ def _view(number: int, one: Diagnosed) -> dict[str, object]:
         "advice": one.advice,
         "cures": one.cures,
         "places": [(noun, names) for noun, names in places if names],
-        "when": _during(found.from_s, found.to_s) or "at a time that no line has",
+        "when": _during(found.from_s, found.to_s, offset_s) or "at a time that no line has",
         "unreplayed": "" if one.is_replayed else f"{NOTHING_REPLAYS} it",
         "lines": [
-            {**dataclasses.asdict(line), "id": _id(number, at), "at": words_of(line.at_s)}
+            {**dataclasses.asdict(line), "id": _id(number, at), "at": _at(line.at_s, offset_s)}
             for at, line in enumerate(found.lines)
         ],
     }

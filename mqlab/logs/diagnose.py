@@ -12,8 +12,8 @@ from pathlib import Path
 from rich.console import Console
 
 import scenarios
-from analysis.diagnosis.diagnosis import Cure, Diagnosed, Diagnosis, FileNote, WarnedShape, diagnosis_of, read_logs
-from analysis.diagnosis.moments import words_of
+from analysis.diagnosis.diagnosis import Cure, Diagnosed, Diagnosis, FileNote, diagnosis_of, read_logs
+from analysis.diagnosis.moments import in_zone, words_of
 from analysis.diagnosis.reading import ToRead, left_out, log_copies, log_files
 from analysis.diagnosis.slow_appends import LOGGED_FROM_MS, slow_appends
 from analysis.verdicts.numbers import shortened
@@ -111,7 +111,8 @@ def diagnose(options: argparse.Namespace, console: Console) -> int:
         print_json(asdict(found) | ({} if appends is None else {"appends": asdict(appends)}))
     else:
         counted = () if appends is None else ("", *appends_shown.report(appends))
-        print("\n".join(map(_shown, (*report(found), *counted))))
+        told = (*report(found), *(in_zone(line, found.offset_s) for line in counted))
+        print("\n".join(map(_shown, told)))
     if options.reproduce:
         # With --json standard output is JSON alone.
         for line in propose(options.reproduce, found, logs, files):
@@ -148,10 +149,11 @@ def _write(path: Path, found: Diagnosis) -> None:
 
 
 def report(found: Diagnosis) -> Iterator[str]:
-    """The diagnosis as lines of text."""
+    """The diagnosis as lines of text, with times as most of its files have them."""
     nodes = len({one.node for one in found.files})
     files = len({one.file for one in found.files})
-    yield f"{found.lines:,} lines in {_counted(files, 'file')} of {_counted(nodes, 'node')}{_during(found.files)}"
+    during = in_zone(_during(found.files), found.offset_s)
+    yield f"{found.lines:,} lines in {_counted(files, 'file')} of {_counted(nodes, 'node')}{during}"
     for zone, known_by in sorted({(one.zone, one.known_by) for one in found.files}):
         count = len({one.file for one in found.files if (one.zone, one.known_by) == (zone, known_by)})
         yield f"  {_counted(count, 'file')} in {zone} ({known_by})"
@@ -167,17 +169,17 @@ def report(found: Diagnosis) -> Iterator[str]:
         yield from (f"    {one.lines:,} x {one.file}:{one.line}  {shortened(one.sample)}" for one in found.shapes)
     for one in found.incidents:
         yield ""
-        yield from _incident(one)
+        yield from _incident(one, found.offset_s)
     if not found.incidents:
         yield ""
         yield "none of the known incidents is in these logs"
-        yield from _warned(found.warned, "their commonest warnings and errors:")
+        yield from _warned(found, "their commonest warnings and errors:")
         yield "incidents that leave no line in logs, and what to look at instead:"
         yield from (f"  {incident}: {instead}" for incident, instead in sorted(found.silent.items()))
     else:
         if found.warned:
             yield ""
-        yield from _warned(found.warned, "the commonest warnings and errors that are no sign of these incidents:")
+        yield from _warned(found, "the commonest warnings and errors that are no sign of these incidents:")
         names = " ".join(dict.fromkeys(one.found.incident for one in found.incidents if one.is_replayed))
         yield ""
         if names:
@@ -186,12 +188,12 @@ def report(found: Diagnosis) -> Iterator[str]:
             yield f"{NOTHING_REPLAYS} {name}"
 
 
-def _warned(shapes: Sequence[WarnedShape], head: str) -> Iterator[str]:
-    if shapes:
+def _warned(found: Diagnosis, head: str) -> Iterator[str]:
+    if found.warned:
         yield head
-    for shape in shapes:
+    for shape in found.warned:
         during = f", {words_of(shape.from_s)} to {words_of(shape.to_s)}" if shape.from_s is not None else ""
-        yield f"  {shape.lines:,} x {shape.level}{during}"
+        yield f"  {shape.lines:,} x {shape.level}{in_zone(during, found.offset_s)}"
         yield f"    {shape.file}:{shape.line}  {shortened(shape.sample, WIDTH)}"
         yield from (f"      {shortened(below, WIDTH)}" for below in (shape.exception,) if below)
 
@@ -205,14 +207,14 @@ def _during(files: Sequence[FileNote]) -> str:
     return f", {words_of(min(times))} to {words_of(max(times))}" if times else ", none of them with a time"
 
 
-def _incident(one: Diagnosed) -> Iterator[str]:
+def _incident(one: Diagnosed, offset_s: float) -> Iterator[str]:
     found = one.found
     when = (
         f"{words_of(found.from_s)} to {words_of(found.to_s)}"
         if found.from_s is not None
         else "at a time that no line has"
     )
-    yield f"{found.incident} ({found.sure}), {when}"
+    yield f"{found.incident} ({found.sure}), {in_zone(when, offset_s)}"
     for noun, names in (
         ("brokers", found.brokers),
         ("groups", found.groups),
@@ -222,9 +224,9 @@ def _incident(one: Diagnosed) -> Iterator[str]:
         if names:
             more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
             yield f"  {noun}: {', '.join(names[:NAMES_SHOWN])}{more}"
-    yield from (f"  {sentence}" for sentence in found.why)
-    yield from (f"  with it: {sentence}" for sentence in found.related[:NAMES_SHOWN])
-    yield from (f"  against: {sentence}" for sentence in found.against)
+    yield from (f"  {in_zone(sentence, offset_s)}" for sentence in found.why)
+    yield from (f"  with it: {in_zone(sentence, offset_s)}" for sentence in found.related[:NAMES_SHOWN])
+    yield from (f"  against: {in_zone(sentence, offset_s)}" for sentence in found.against)
     for line in found.lines[:LINES_SHOWN]:
         yield f"  {line.file}:{line.line}  {shortened(line.text, WIDTH)}"
     if len(found.lines) > LINES_SHOWN:

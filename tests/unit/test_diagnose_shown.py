@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import scenarios
+from analysis.diagnosis.moments import in_zone
 from analysis.diagnosis.page import render
 from analysis.diagnosis.skew import distance
 from mqlab.logs.diagnose import report
@@ -113,6 +114,26 @@ def test_a_page_of_calm_logs_says_so(tmp_path: Path) -> None:
 def test_the_terminal_says_what_was_measured_on_the_release(capsys: pytest.CaptureFixture[str]) -> None:
     main(["diagnose", str(KEPT / LOCKS[0]), "--release", "5.5.0"])
     said = capsys.readouterr().out
-    assert "ordered-lock-handover (sure), 2026-11-23 05:" in said
+    assert "ordered-lock-handover (sure), 2026-11-23 13:" in said
     assert re.search(r"measured: 5\.5\.0: With lockInterval 5 s", said)
     assert "4.6.0" not in said.replace(LOCKS[0], "")
+
+
+def test_times_are_told_as_most_files_have_them_with_their_zone(tmp_path: Path) -> None:
+    (tmp_path / "store.log").write_text("2026-11-21 16:46:02 WARN SendMessageThread_1 - " + SLOW.format(ms=700))
+    for offset_s, first, zone in (
+        (None, "2026-11-21 16:46:01.300+08:00", "UTC+08:00"),
+        (-12_600.0, "2026-11-21 16:46:01.300-03:30", "UTC-03:30"),
+        (0.0, "2026-11-21 16:46:01.300Z", "UTC"),
+    ):
+        found = read(tmp_path, offset_s=offset_s)
+        assert f"append-stall (sure), {first} to 2026-11-21 16:46:02" in "\n".join(report(found))
+        page = render(found)
+        assert f"{first} to 2026-11-21 16:46:02" in page
+        assert f"Times are of {zone}." in page
+
+
+def test_times_in_sentences_are_those_of_the_zone_and_others_stay() -> None:
+    assert in_zone("from 2026-11-27 18:15:13.100Z on", 28_800.0) == "from 2026-11-28 02:15:13.100+08:00 on"
+    for text in ("at 18:15:13", "9999-12-31 23:00:00Z", "2026-13-01 10:00:00Z", "12026-11-27 18:15:13Z"):
+        assert in_zone(text, 28_800.0) == text
