@@ -84,7 +84,7 @@ ANSWER_CODES: Mapping[str, AnswerCode] = {
         "mapped), it is shut down, or it is a slave. The message was not stored.",
         do="`df -h` of the store first, then storeerror.log for what marked it.",
         settings=("diskMaxUsedSpaceRatio", "fileReservedTime", "brokerRole"),
-        incidents=("store-not-writable", "map-failed", "disk-ratio-counts-differently"),
+        incidents=("disk-is-full", "store-not-writable", "map-failed", "disk-ratio-counts-differently"),
     ),
     "NO_PERMISSION": AnswerCode(
         means="The broker or the topic does not allow it: writing or reading is switched off, the group may not "

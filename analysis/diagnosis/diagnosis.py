@@ -220,7 +220,7 @@ def _warned(
 ) -> Iterable[WarnedShape]:
     """The commonest shapes of warnings and errors that are no sign of what was found."""
     signs = (by_name[one.incident].sign for one in found)
-    events = {event for sign in signs if sign for event in sign.events}
+    events = {event for sign in signs if sign for event in (*sign.events, *sign.beside, *sign.over)}
     words = [one.words.strip() for one in WORDINGS if one.event in events]
     proof = {(line.file, line.line) for one in found for line in one.lines}
     by_shape: dict[str, list[tuple[ReadFile, Warned]]] = {}

@@ -19,6 +19,10 @@ class Sign:
     are some of a log that has it, by which a test finds it. Those events count that have the field ``having``;
     fewer lines than ``at_least``, none more than ``gap_s`` seconds after another one, are none. ``by_clients``: the node that
     writes them is no broker.
+
+    ``beside`` are events that come of it and do not show it by themselves. ``over`` are those that say that it has ended, and
+    ``over_because`` what they mean. Where other incidents have the same events, ``words`` is a regular expression that a line has
+    to have to be of this one, and of none of the others.
     """
 
     events: tuple[Logged, ...]
@@ -31,6 +35,10 @@ class Sign:
     at_least: int = 1
     gap_s: float = 60.0
     by_clients: bool = False
+    beside: tuple[Logged, ...] = ()
+    over: tuple[Logged, ...] = ()
+    over_because: str = ""
+    words: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

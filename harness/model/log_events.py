@@ -59,6 +59,8 @@ class Logged(StrEnum):
     DELIVERY_THREW = "delivery of a delayed message threw an exception"
     DISK_FULL = "disk counts as full"
     FILES_FORCED = "files deleted whatever their age"
+    NOTHING_DELETED = "no file could be deleted"
+    DISK_OK = "disk counts as full no more"
     POOL_LOW = "store pool is low"
     POOL_EMPTY = "store pool is empty"
     FILE_TIMEOUT = "commit-log file not made in time"
@@ -150,6 +152,7 @@ class LogPattern(StrEnum):
     KILLED_WITH_POOL = "a broker with the transient store pool was not shut down"
     DELIVERY_THREW = "the delivery of a delayed message threw"
     DISK_FULL = "the disk counted as full"
+    DISK_NEAR_LIMIT = "the disk counted as full, little above the limit"
     CLIENT_IDS_EQUAL = "two members had one client id"
     SUBSCRIPTIONS_DIFFER = "a group's subscription went to and fro"
     OFFSETS_RESET = "members were told to reset their offsets"
@@ -171,6 +174,7 @@ class LogPattern(StrEnum):
     HALF_UNREADABLE = "a half message could not be read"
     BROKER_GONE = "a broker was gone"
     NEVER_REACHED = "an address was never reached"
+    NAME_SERVER_UNREACHED = "a name server's address was never reached"
     GROUPS_NEVER_KNOWN = "a broker did not know a group for longer than a heartbeat takes"
     CONSUMER_SLOW = "a consumer had as much cached as it may"
     OFFSET_HELD = "one message held the offset of its queue"
@@ -259,6 +263,8 @@ WORDINGS: tuple[Wording, ...] = (
         r"full soon,?(?: used)? ?(?P<ratio>[01]\.\d{1,20})(?:.*?storePathPhysic=(?P<path>\S+))?",
     ),
     Wording(event=Logged.FILES_FORCED, words="cleanAtOnce: true", by=_CLEAN, written="cleanAtOnce: {}"),
+    _all(Logged.NOTHING_DELETED, "disk space will be full soon, but delete file failed", _CLEAN),
+    _all(Logged.DISK_OK, ", so mark disk ok", _CLEAN, r"OK ?(?P<ratio>-?[01]\.\d{1,20})"),
     _all(
         Logged.POOL_LOW, "TransientStorePool only remain", f"{_ROCKETMQ}.store.TransientStorePool", r"remain (?P<left>\d+)"
     ),
@@ -590,7 +596,7 @@ WORDINGS: tuple[Wording, ...] = (
     ),
     _all(
         Logged.NOT_WRITABLE, "service not available now", f"{_ROCKETMQ}.broker.processor.SendMessageProcessor",
-        rf"CL: +(?P<ratio>-?\d\.\d{{1,4}})(?:.*?BROKER: {_ADDRESS})?",
+        rf"CL: +(?P<ratio>-?\d\.\d{{1,4}})(?: CQ: +(?P<queues>-?\d\.\d{{1,4}}))?(?:.*?BROKER: {_ADDRESS})?",
     ),
     # Of 4.9.7; 4.6.0 and 5.x have other words.
     Wording(

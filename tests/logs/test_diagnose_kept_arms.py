@@ -69,6 +69,7 @@ BESIDES: Mapping[str, set[str]] = {
     "broker-leaves-keys-move-4.6.0": {*GONE, "orderly-start-waits"},
     "broker-leaves-keys-move-5.5.0": {*GONE, "ordered-lock-handover"},
     **{f"delayed-message-fails-once-error-{one}": {"page-cache-stress"} for one in OF_5X},
+    **{f"disk-ratio-counts-differently{arm}-{one}": {"disk-is-full"} for arm in ("", "-deletes") for one in ALL},
     **{f"name-server-divergence-{arm}-{one}": LEFT for arm in ("server-paused", "unheard-broker") for one in ALL},
     **{f"name-server-divergence-broker-killed-{one}": GONE for one in ALL},
     **{f"offset-past-the-end-{one}": GONE for one in ALL},
@@ -84,7 +85,7 @@ BESIDES: Mapping[str, set[str]] = {
 }
 """What comes of it: a master is out of the routes, be it those of one name server, and clients ask its slave. And what else was
 done: a master is killed, or loses its power; messages fail to their last retry; members leave, or come with a client of 4.6.0.
-Where the host stood still for seconds, appends did, too."""
+Where the host stood still for seconds, appends did, too. A disk that counts as full for what is reserved counts as full."""
 OF_CLIENTS = {"async-timeout-stored-twice"}
 """Clients alone write of it, and do not say which broker."""
 WITH_GROUPS = {

@@ -185,12 +185,13 @@ def test_a_route_that_is_missing_while_a_broker_is_gone_is_no_more_than_possible
     assert "a broker left the routes at 2026-03-05" in one.against[0]
 
 
-def test_code_14_beside_a_disk_that_is_full_is_that_incident(tmp_path: Path) -> None:
+def test_code_14_beside_a_disk_that_is_full_is_of_that_disk(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "store.log").write_text(
         "2026-03-05 10:20:30 ERROR x - physic disk maybe full soon 0.92, so mark disk full, storePathPhysic=/data\n"
     )
-    assert {one.incident for one in _found(tmp_path, SHOWN["4.6.0, CODE 14"][0])} == {"disk-ratio-counts-differently"}
+    found = {one.incident for one in _found(tmp_path, SHOWN["4.6.0, CODE 14"][0])}
+    assert found == {"disk-is-full", "disk-ratio-counts-differently"}
 
 
 def test_what_no_incident_explains_is_told_below_what_was_found(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.lib.operators_logs import FAILED, NAMESRV, found_in
+import pytest
+
+from tests.lib.operators_logs import FAILED, NAMESRV, found_in, read
 
 
 def test_failures_that_all_name_servers_share_set_none_of_them_apart(tmp_path: Path) -> None:
@@ -28,3 +30,23 @@ def test_what_a_name_server_dropped_for_a_registration_that_was_too_long_is_no_d
     assert {one.incident for one in found_in(tmp_path)} == {"name-server-divergence"}
     names.write_text(NAMESRV.format(size=16_777_295) + dropped)
     assert {one.incident for one in found_in(tmp_path)} == {"retry-topic-flood"}
+
+
+@pytest.mark.parametrize(
+    ("address", "incident"),
+    [("172.17.0.3:10911", "broker-address-unreachable"), ("172.17.0.3:9876", "name-server-unreachable")],
+)
+def test_an_address_that_is_never_reached_is_a_brokers_or_a_name_servers(
+    address: str, incident: str, tmp_path: Path
+) -> None:
+    (tmp_path / "app.log").write_text(
+        "".join(
+            f"2026-11-21 16:{minute}:00 WARN main - send\n"
+            f"org.apache.rocketmq.remoting.exception.RemotingConnectException: connect to {address} failed\n"
+            for minute in range(40, 44)
+        )
+    )
+    (found,) = read(tmp_path).incidents
+    assert (found.found.incident, found.found.brokers, found.found.sure) == (incident, (address,), "likely")
+    assert ("Set brokerIP1" in found.advice) == (incident == "broker-address-unreachable")
+    assert (f"nc -vz ADDRESS {address[-4:]}" in found.advice) == (incident == "name-server-unreachable")

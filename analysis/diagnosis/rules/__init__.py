@@ -55,6 +55,7 @@ RULES: tuple[Callable[[Logs], Iterator[Found]], ...] = (
     sends.stored_twice,
     sends.tried_without_time,
     disk.full,
+    disk.near_the_limit,
     topics.dead_letters,
     topics.queue_numbers,
     topics.made_anew,

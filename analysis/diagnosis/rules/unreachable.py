@@ -134,13 +134,15 @@ def never_reached(logs: Logs) -> Iterator[Found]:
         # What was reached between is in no log: attempts far apart may be of two outages.
         if not is_always or len(list(together(events, APART_S))) > 1 or _was_reached(logs, node, address):
             continue
-        what = _what_kind(address)
+        what, is_server = _what_kind(address), bool(_NAME_SERVER.search(address))
+        whose = "name server" if is_server else "broker"
+        pattern = LogPattern.NAME_SERVER_UNREACHED if is_server else LogPattern.NEVER_REACHED
         yield Found(
-            pattern=LogPattern.NEVER_REACHED, from_s=from_s, to_s=to_s, lines=lines_of(events), brokers=(address,),
+            pattern=pattern, from_s=from_s, to_s=to_s, lines=lines_of(events), brokers=(address,),
             sure=Sure.LIKELY if what else Sure.POSSIBLE,
             why=(f"each of {tries} attempts to connect to {address} failed, and none succeeded",
                  *(f"it is {one}" for one in (what,) if one)),
-            against=() if what else ("the broker may have been down all the time: see its own log",),
+            against=() if what else (f"the {whose} may have been down all the time: see its own log",),
         )  # fmt: skip
 
 
