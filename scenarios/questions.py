@@ -12,6 +12,7 @@ from dataclasses import dataclass
 class Question:
     """``asks`` are patterns of what people write, one of which is enough, by letters of any case.
 
+    ``lines`` are patterns of what RocketMQ itself writes about it: a line of a log that has one is told with this answer.
     ``says`` is the answer where there is one for all, or what has to be told apart. ``causes`` are incidents, each with what it is
     told by, the commonest first; ``do`` are commands in the order in which to type them.
     """
@@ -21,11 +22,16 @@ class Question:
     says: str
     do: tuple[str, ...]
     causes: Mapping[str, str]
+    lines: tuple[str, ...] = ()
 
     def matched(self, text: str) -> tuple[int, int]:
         """How many of its patterns a text has, and the letters of the longest; none where it is another question."""
         lengths = [len(found[0]) for one in self.asks if (found := re.search(one, text, re.IGNORECASE))]
         return len(lengths), max(lengths, default=0)
+
+    def has_line(self, text: str) -> bool:
+        """Whether a text has what RocketMQ writes about it."""
+        return any(re.search(one, text) for one in self.lines)
 
 
 MORE = "lag|lags|lagging|backlog|behind|accumulat\\w*|pil\\w* up|pile|heap up|delay(?!ed|\\s?level)"
@@ -211,10 +217,12 @@ QUESTIONS: tuple[Question, ...] = (
             r"service not available now",
             r"(disk|store) .{0,20}(usage|space)",
         ),
+        lines=(r"disk maybe full", r"mark disk full", r"disk space will be full soon", r"service not available now"),
         says="Compare the ratio in the answer (CL: commit log, CQ: consume queues) with `df -h`. Above "
         "diskSpaceWarningLevelRatio (90 %) the broker refuses each send with CODE 14 until old files are "
         "deleted.",
         causes={
+            "disk-is-full": "The ratios are above 0.90, and df says the same: the disk is full. Make room, in the order below.",
             "store-not-writable": "The ratios are low: something else marked the store, storeerror.log says what.",
             "map-failed": '"Map failed" in storeerror.log: the limit of mappings (vm.max_map_count), or memory, '
             "and not the disk.",
@@ -238,6 +246,7 @@ QUESTIONS: tuple[Question, ...] = (
             r"(cannot|can.?t|could not) find .{0,20}topic",
             r"topics?\b.{0,20}\b(vanish|disappear|gone|missing)\w*",
         ),
+        lines=(r"No (topic )?route info", r"\btopic ?\[[^\]]*\] not exist", r"\bthe topic \S+ not exist"),
         says="Ask the very name servers that the client has. Either none knows the topic, or one of them does not, "
         "or its broker has left.",
         causes={
@@ -264,6 +273,11 @@ QUESTIONS: tuple[Question, ...] = (
             r"sendDefaultImpl",
             r"(wait|invoke\w*) .{0,30}time\w*\s?-?out",
             r"time\w*\s?-?out\D{0,5}3000",
+        ),
+        lines=(
+            r"\b(send|invoke)\w* call (the addr\S* )?timeout",
+            r"\bwait response:? ?(on the channel|timeout|from \S+ timeout)",
+            r"Send \[\d+\] times, still failed",
         ),
         says="sendMsgTimeout, 3000 ms by default, is for all tries of a send together. Which of four it is: the "
         "address cannot be reached, the broker stands still, the disk is slow, or the client itself does not "
@@ -417,6 +431,7 @@ QUESTIONS: tuple[Question, ...] = (
             r"offset\w*\b.{0,30}\breset",
             r"skip .{0,30}(messages|backlog)",
         ),
+        lines=(r"consumer group ?\[[^\]]*\] not online", r"Consumer not online"),
         says="CODE 206: no member of the group is connected to the broker that was asked, or its heartbeat has not "
         "come yet. Offsets are reset by time, for a group that is there or not.",
         causes={
@@ -462,6 +477,7 @@ QUESTIONS: tuple[Question, ...] = (
             r"(queue|mq)\b.{0,20}\block\w*",
             r"(tryLock|lockBatch)\w*",
         ),
+        lines=(r"the message queue lock(ed Failed| expired)", r"\bmq locked by other client"),
         says="Ordered consumers lock each queue at its broker. Another client has the lock: one that lives, or one "
         "that died and whose lock expires (60 s on the broker) before anybody gets it.",
         causes={
@@ -547,8 +563,9 @@ QUESTIONS: tuple[Question, ...] = (
             r"(broker|name ?server|mqbroker|namesrv|node)\b.{0,20}\b(does|will|did|can|could)?\s?(not|n.t|cannot) start",
             r"(fail\w*|cannot|can.?t|unable) to start",
             r"(wo|does|did|ca)n.?t start|(not|never) com\w+ up",
-            r"start\w*\b.{0,20}\bfail",
+            r"^(?!.*\bproxy\b).*\bstart\w*\b.{0,20}\bfail",
         ),
+        lines=(r"MQ already started", r"Address already in use"),
         says="The reason is on its standard output or in the last lines of broker.log, store.log or storeerror.log.",
         causes={
             "port-taken": '"Address already in use".',
@@ -592,6 +609,7 @@ QUESTIONS: tuple[Question, ...] = (
             r"messages?\b.{0,30}\b(too (big|large|long)|size|length|exceed\w*)",
             r"(big|large|maximum|max) (size of )?messages?",
         ),
+        lines=(r"(body|topic|properties) (size|length) (exceeds|is too long|too long)",),
         says="Producer and broker have a maxMessageSize each, 4 MiB by default; the smaller one counts.",
         causes={"message-too-long": "CODE 13 comes from the broker; without a code the producer itself refused."},
         do=(

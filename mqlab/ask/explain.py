@@ -34,7 +34,7 @@ from mqlab.ask.recorded import committed_ledger, committed_since, measured_on_de
 from mqlab.console import console as lab_console
 from mqlab.options import Adder, print_json
 from scenarios.answer_codes import ANSWER_CODES, AnswerCode
-from scenarios.questions import QUESTIONS
+from scenarios.questions import QUESTIONS, Question
 from scenarios.setting_meanings import setting_meanings
 from scenarios.setting_values import SETTING_VALUES, SettingValue
 
@@ -426,74 +426,157 @@ def _recorded_words(incident: str) -> str:
 
 
 def _lines_and_questions(text: str) -> Iterator[Answer]:
-    """A question in people's words; a piece of a line that has many letters, or a whole one, is told as the line as well."""
-    asked = [] if LOG_LIKE.search(text) or len(text.split()) > QUESTION_WORDS_MAX else list(_questions(text))
-    lines = [] if asked and letters_in(text) < 2 * FIT_LETTERS_MIN else list(_lines(text))
-    yield from lines
-    yield from asked
+    """What a line is a sign of, then the question that it is about. Of a line that is no sign the question comes before who
+    writes it, and behind that where the words are a person's."""
+    over, signs = _signs(text)
+    asked = None if over else _question(text, signs)
+    is_about = asked is not None and asked.has_line(text)
+    # A piece of a line that has many letters, or a whole one, is told as the line as well.
+    is_line = asked is None or is_about or letters_in(text) >= 2 * FIT_LETTERS_MIN
+    lines = list(map(_ended(text), over))
+    if is_line:
+        lines += _of_signs(text, signs)
+        lines += () if over or signs else _who_writes(text, asked)
+    asked_about = [] if asked is None else [_questioned(text, asked)]
+    yield from (*asked_about, *lines) if is_about and not signs else (*lines, *asked_about)
 
 
-def _questions(text: str) -> Iterator[Answer]:
-    """The one that most of a text speaks for."""
-    question = max(QUESTIONS, key=lambda one: one.matched(text))
-    if any(question.matched(text)):
-        replayed = [name for name in question.causes if scenarios.incident(name).is_replayed]
-        told = [name for name in question.causes if name not in replayed]
-        yield Answer(
-            asked=text,
-            kind="question",
-            name=question.name,
-            happens=[question.says, *(f"- {why} ({name})" for name, why in question.causes.items())],
-            do=question.do,
-            sure=[
-                "nothing of your cluster was looked at; the commands tell which cause is yours",
-                *([f"measured on clusters: {', '.join(replayed)}"] if replayed else []),
-                *([f"known by code and reports alone: {', '.join(told)}"] if told else []),
-            ],
-            see=[f"mqlab explain {name}" for name in list(question.causes)[:1]],
-        )
+def _question(text: str, signs: Sequence[Incident]) -> Question | None:
+    """The one that most of a text speaks for. A line of a log is taken for what RocketMQ writes alone; what is a sign of incidents
+    for a question that has one of them among its causes."""
+    told = [one for one in QUESTIONS if one.has_line(text)]
+    is_log_like = LOG_LIKE.search(text) is not None or len(text.split()) > QUESTION_WORDS_MAX
+    if not told and not is_log_like:
+        causes = {one.name for one in signs}
+        told = [one for one in QUESTIONS if any(one.matched(text)) and (not causes or causes & set(one.causes))]
+    return max(told, key=lambda one: one.matched(text), default=None)
 
 
-def _lines(text: str) -> Iterator[Answer]:
-    fits = _fitting(text)
+def _questioned(text: str, question: Question) -> Answer:
+    replayed = [name for name in question.causes if scenarios.incident(name).is_replayed]
+    told = [name for name in question.causes if name not in replayed]
+    return Answer(
+        asked=text,
+        kind="question",
+        name=question.name,
+        happens=[question.says, *(f"- {why} ({name})" for name, why in question.causes.items())],
+        do=question.do,
+        sure=[
+            "nothing of your cluster was looked at; the commands tell which cause is yours",
+            *([f"measured on clusters: {', '.join(replayed)}"] if replayed else []),
+            *([f"known by code and reports alone: {', '.join(told)}"] if told else []),
+        ],
+        see=[f"mqlab explain {name}" for name in list(question.causes)[:1]],
+    )
+
+
+def _signs(text: str) -> tuple[list[Incident], list[Incident]]:
+    """The incidents that a line says are over, and those that it is a sign of, what takes the fewest events first."""
     # A piece of what RocketMQ writes stands for the whole, with the class of an exception as logs have it.
-    whole = [written for one in fits for written in (one.text, f"{one.by.split('.')[-2]}: {one.text}")]
+    whole = [said for one in _fitting(text) if _is_whole(one, text) for said in _as_logged(one)]
     events = {
         one.event
         for one in WORDINGS
-        if _has_words(one.words.strip().lower(), text.lower()) or any(one.words.strip() in written for written in whole)
+        if _has_words(one.words.strip().lower(), text.lower()) or any(one.words.strip() in said for said in whole)
     }
+    of = [(one, one.sign) for one in scenarios.INCIDENTS if one.sign]
+    over = [incident for incident, sign in of if events & set(sign.over)]
+    signs = [(incident, sign) for incident, sign in of if events & set(sign.events)]
+    own = [(incident, sign) for incident, sign in signs if sign.words and re.search(sign.words, text)]
+    signs = own or [(incident, sign) for incident, sign in signs if not sign.words]
     # What takes the fewest events is what the line speaks for most.
-    signs = sorted(
-        (len(one.sign.events), one.name) for one in scenarios.INCIDENTS if one.sign and events & set(one.sign.events)
-    )
-    for _, name in signs[:WRITTEN_TOLD_MAX]:
-        told = _of_incident(text, scenarios.incident(name))
+    signs.sort(key=lambda one: (len(one[1].events), one[0].name))
+    return over, [incident for incident, _ in signs]
+
+
+def _ended(text: str) -> Callable[[Incident], Answer]:
+    """What a line means that says that an incident is over."""
+
+    def told(incident: Incident) -> Answer:
+        return Answer(
+            asked=text,
+            kind="line",
+            name=f"the end of {incident.name}",
+            happens=[f"The line says that it is over: {incident.sign.over_because}." if incident.sign else ""],
+            do=["Nothing at once. See how long it lasted and why it came, so that it does not come again: "
+                f"`mqlab diagnose LOG...` has its times, `mqlab explain {incident.name}` what to do about it."],
+            sure=["read from the releases' classes; nothing was measured of it"],
+            see=[f"mqlab explain {incident.name}  # {_recorded_words(incident.name)}"],
+        )  # fmt: skip
+
+    return told
+
+
+def _of_signs(text: str, signs: Sequence[Incident]) -> Iterator[Answer]:
+    fits = _fitting(text)
+    for incident in signs[:WRITTEN_TOLD_MAX]:
+        told = _of_incident(text, incident)
         # Of texts that are another incident's none is told here.
-        own = [one for one in fits if _is_of(one, scenarios.incident(name))] or [
-            one for one in fits if not any(_is_of(one, other) for other in scenarios.INCIDENTS)
+        own = [one for one in fits if _is_of(one, incident)] or [
+            one for one in fits if _is_whole(one, text) and not any(_is_of(one, other) for other in scenarios.INCIDENTS)
         ]
         yield dataclasses.replace(
-            told, kind="line", name=f"a sign of {name}", happens=[*told.happens, *map(_who, own[:1])],
+            told, kind="line", name=f"a sign of {incident.name}", happens=[*told.happens, *map(_who, own[:1])],
             see=["mqlab diagnose LOG...  # looks for the other signs, and for what speaks against it", *told.see],
         )  # fmt: skip
-    if not signs and fits:
+
+
+def _who_writes(text: str, asked: Question | None) -> Iterator[Answer]:
+    """The classes that write a text; of one that goes on otherwise than what they write it is only told that it is near."""
+    fits = _fitting(text)
+    whole = [one for one in fits if _is_whole(one, text)]
+    if whole:
         yield Answer(
             asked=text,
             kind="line",
-            name=fits[0].text,
-            happens=[*map(_who, fits[:WRITTEN_TOLD_MAX])],
-            concerns=[f"the releases that are named; written by the {_part(fits[0])}"],
-            do=[_beside(fits)],
+            name=whole[0].text,
+            happens=[*map(_who, whole[:WRITTEN_TOLD_MAX])],
+            concerns=[f"the releases that are named; written by the {_part(whole[0])}"],
+            do=[f"What to do is told above: {asked.name}." if asked and asked.has_line(text) else _beside(whole)],
             sure=["read from the releases' classes; nothing was measured of it"],
         )
+    elif fits and asked is None:
+        yield Answer(
+            asked=text,
+            kind="nearest",
+            name=f"{text[:80]!r} is not known; the nearest that is:",
+            happens=[*map(_who, fits[:WRITTEN_TOLD_MAX])],
+            do=["Compare it word by word with the text: what stands in place of {} is a value, all else is constant."],
+            sure=["near by its words alone: it need not mean the same"],
+        )
+
+
+def _is_whole(one: Written, text: str) -> bool:
+    """Whether a line is such a text, or a piece of it: up to where the line ends it has all that is constant."""
+    line, parts, at = text.lower(), [part.lower() for part in one.fixed], 0
+    if one.fits(text) or any(line in part for part in parts):
+        return True
+    for number, part in enumerate(parts):
+        found = line.find(part, at)
+        if found < 0:
+            return number > 0 and _is_cut(line[at:].strip(), part)
+        at = found + len(part)
+    return True
+
+
+def _is_cut(rest: str, part: str) -> bool:
+    """Whether a line's end is a value, or a value and the beginning of what comes next."""
+    return any(
+        not re.search(r"\s", rest[:at]) and part.startswith(rest[at:].strip()) for at in range(len(rest), -1, -1)
+    )
+
+
+def _as_logged(one: Written) -> tuple[str, str]:
+    """A text alone, and behind the class of an exception that has it."""
+    return one.text, f"{one.by.split('.')[-2]}: {one.text}"
 
 
 def _is_of(one: Written, incident: Incident) -> bool:
     """Whether a text is a wording of the incident's own events."""
     events = incident.sign.events if incident.sign else ()
-    whole = (one.text, f"{one.by.split('.')[-2]}: {one.text}")
-    return any(wording.words.strip() in text for wording in WORDINGS if wording.event in events for text in whole)
+    return any(
+        wording.words.strip() in text for wording in WORDINGS if wording.event in events for text in _as_logged(one)
+    )
 
 
 def _has_words(words: str, text: str) -> bool:

@@ -43,8 +43,9 @@ MISTYPED = random.Random(SEED).sample([key for key in KEYS if len(key) > 8], 40)
 def test_a_warning_is_told_by_the_class_that_writes_it(one: Written) -> None:
     """As it stands in a log: behind a time and a thread, with values in its gaps."""
     line = f"2026-03-05 18:20:00 WARN SendMessageThread_1 - {GAP.sub('value-7', one.text)}"
+    about = {one.name for one in QUESTIONS if one.has_line(line)}
     found = answers(line)
-    assert all(answer.kind == "line" for answer in found)
+    assert all(answer.kind == "line" or answer.name in about for answer in found)
     told = " ".join(text for answer in found for text in answer.happens)
     # Another text of the same words may be what is named.
     same = [other for other in all_written() if other.fits(line) and other.letters >= one.letters]
@@ -210,7 +211,8 @@ def test_every_wording_of_a_sign_leads_to_its_incident(incident: Incident) -> No
     assert incident.sign is not None
     for wording in WORDINGS:
         if wording.event in incident.sign.events:
-            line = f"2026-03-05 18:20:00 WARN SendMessageThread_1 - {wording.words} and more"
+            port = "10.0.0.1:9876" if incident.sign.words else ""
+            line = f"2026-03-05 18:20:00 WARN SendMessageThread_1 - {wording.words}{port} and more"
             assert f"a sign of {incident.name}" in {one.name for one in answers(line)}, wording.words
 
 
@@ -402,3 +404,49 @@ def test_where_a_claim_does_not_hold_it_is_told_what_is_so() -> None:
         assert len(instead.split()) > 3
     (busy,) = _standings("BUSY-10")
     assert "; instead: the task is scheduled every 10 milliseconds; measured: Requests were refused in" in busy
+
+
+DISK = "the disk is full, or is said to be"
+TIMEOUT = "sends time out"
+
+
+@pytest.mark.parametrize(("line", "names"), [
+    ("physic disk maybe full soon 0.91, so mark disk full, storePathPhysic=/data", ["a sign of disk-is-full", DISK]),
+    ("2026-03-05 18:20:00 ERROR x - logics disk maybe full soon 0.91, so mark disk full", ["a sign of disk-is-full", DISK]),
+    ("disk space will be full soon, but delete file failed.", [DISK, "disk space will be full soon, but delete file failed."]),
+    ("RemotingTooMuchRequestException: sendDefaultImpl call timeout", [TIMEOUT, "sendDefaultImpl call timeout"]),
+    ("wait response on the channel <10.0.0.1:10911> timeout, 3000(ms)", [TIMEOUT]),
+    ("Send [3] times, still failed, cost [9012]ms", [TIMEOUT]),
+    ("invokeAsync call the addr[10.0.0.1:10911] timeout", [TIMEOUT]),
+    ("wait response from 10.0.0.1:10911 timeout :3000ms. Request: x", [TIMEOUT]),
+    ("topic[T] not exist, apply first please!", ["a topic has no route, or does not exist"]),
+    ("the consumer group[g] not online", ["a group is not online, or its offsets are to be reset"]),
+    ("2026-03-05 18:20:00 ERROR x - the message queue locked Failed, Group: g", ["a queue cannot be locked"]),
+    ("msgContentCheck: message topic length is too long, topic=t, topic length=300, threshold=127", ["a message is too long"]),
+    ("Lock failed,MQ already started", ["a sign of store-locked", "a broker does not start"]),
+    ("the cached message count exceeds the threshold 1000", ["a sign of consumer-too-slow", "a sign of one-message-holds-offset"]),
+    ("connect to 10.0.0.1:9876 failed", ["a sign of name-server-unreachable"]),
+    ("connect to <10.0.0.1:19876> failed", ["a sign of name-server-unreachable"]),
+    ("physic disk space OK 0.5, so mark disk ok, storePathPhysic=/data", ["the end of disk-is-full"]),
+    ("physic disk space OK0.5, so mark disk ok", ["the end of disk-is-full"]),
+    ("physic disk space of commitLog OK 0.5, so mark disk ok", ["the end of disk-is-full"]),
+])  # fmt: skip
+def test_a_line_whose_topic_is_known_comes_with_the_answer_for_it(line: str, names: list[str]) -> None:
+    """In this order; other answers may stand between, of which none is of another topic."""
+    told = [one.name for one in answers(line)]
+    assert [name for name in told if name in names] == names
+    assert {name for name in told if name in {one.name for one in QUESTIONS}} <= set(names)
+    assert told[0] == names[0]
+
+
+@pytest.mark.parametrize("line", ["reviveQueueId=3, everything is fine", "reviveQueueId=3, ok", "Proxy startup failed"])
+def test_a_line_that_goes_on_otherwise_than_what_is_written_is_near_at_most(line: str) -> None:
+    (told,) = answers(line)
+    assert told.kind == "nearest"
+    assert "is not known; the nearest that is:" in told.name
+    assert told.sure == ["near by its words alone: it need not mean the same"]
+
+
+def test_a_line_that_was_cut_where_a_value_stands_is_the_line() -> None:
+    for cut in ("physic disk maybe full soon 0.91", "physic disk maybe full soon 0.91, so mark"):
+        assert answers(cut)[0].name == "a sign of disk-is-full"
