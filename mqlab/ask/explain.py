@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 
 from rich.console import Console
 
@@ -598,7 +598,8 @@ def _told_of(incident: Incident) -> str:
     return f"{incident.symptom} {because} {incident.advice}".lower()
 
 
-def _fitting(text: str) -> list[Written]:
+@lru_cache(maxsize=1)
+def _fitting(text: str) -> Sequence[Written]:
     """Texts of the releases that the line has, the longest alone; else those that it has a beginning or a piece of."""
     whole = [one for one in all_written() if one.fits(text) and _is_told(one, one.letters, text)]
     most = max((one.letters for one in whole), default=0)
