@@ -46,12 +46,17 @@ _PARTITIONS_MIN = 8
 @dataclass(frozen=True, kw_only=True)
 class Consumption:
     """``strides`` has a row for each stride, ``queues`` one for each group and queue, ``sent`` one for each chunk of a queue, and
-    ``unseen`` one for each acknowledged send that a group of a drained trial did not consume."""
+    ``unseen`` one for each acknowledged send that a group of a drained trial did not consume.
+
+    ``reused`` has the chunks with an offset that was acknowledged more than once: the broker forgot messages, and gave their
+    offsets to others. None where there is no such chunk, as in nearly every run.
+    """
 
     strides: DataFrame
     queues: DataFrame
     sent: DataFrame
     unseen: DataFrame
+    reused: DataFrame | None
 
 
 def fold_consumption(spark: SparkSession, records: Records, trials: DataFrame, run: RunDirectory) -> Consumption:
@@ -69,11 +74,15 @@ def fold_consumption(spark: SparkSession, records: Records, trials: DataFrame, r
     )
     sent = there(SENT_TABLE, SENT, lambda: _sent(records.sends))
     audience = trials.where("drained").select("trial").join(groups_of(spark, run), "trial")
+    reused = sent.where(F.col("sends") > F.bit_count("offsets")).select(*_SENT_KEY, "chunk")
+    has_reused = not reused.isEmpty()
+    unseen = there(UNSEEN_TABLE, UNSEEN, lambda: _unseen(records.sends, sent, named, audience))
     return Consumption(
         strides=named,
         queues=there(QUEUES_TABLE, QUEUES, lambda: _queues(named)),
         sent=sent,
-        unseen=there(UNSEEN_TABLE, UNSEEN, lambda: _unseen(records.sends, sent, named, audience)),
+        unseen=unseen.unionByName(_overwritten(records, reused, audience)).distinct() if has_reused else unseen,
+        reused=reused if has_reused else None,
     )
 
 
@@ -214,6 +223,17 @@ def _unseen(sends: DataFrame, sent: DataFrame, named: DataFrame, audience: DataF
     of_no_group = _acknowledged(sends).drop("group")
     # There are few or none, so the sends are not sorted to be joined with them.
     return of_no_group.join(F.broadcast(offsets), [*_SENT_KEY, "offset"]).select(*UNSEEN.names)
+
+
+def _overwritten(records: Records, reused: DataFrame, audience: DataFrame) -> DataFrame:
+    """Of the acknowledged sends whose offset was given to another one as well, those that a group did not consume: the number of
+    the message tells them apart."""
+    of_no_group = _acknowledged(records.sends).drop("group").withColumn("chunk", F.expr(f"offset div {BITS}"))
+    near = of_no_group.join(F.broadcast(reused), [*_SENT_KEY, "chunk"])
+    shared = near.groupBy(*_SENT_KEY, "offset").agg(F.count("*").alias("sends")).where("sends > 1").drop("sends")
+    sends = near.join(shared, [*_SENT_KEY, "offset"]).where("seq IS NOT NULL").join(F.broadcast(audience), "trial")
+    at = ["trial", "group", "broker", "queue", "offset", "seq"]
+    return sends.join(records.consumptions.select(*at).distinct(), at, "left_anti").select(*UNSEEN.names)
 
 
 def runs_of(named: DataFrame) -> DataFrame:

@@ -17,4 +17,4 @@ def observe(inputs: Inputs) -> DataFrame:
     """``duplicate_count`` for each group and queue of the trials that were drained."""
     count = F.col("consumptions") - F.col("different_offsets")
     said = "{consumptions} consumptions of {different_offsets} offsets"
-    return of_queues("duplicate_count", count, said, inputs.consumption.queues, inputs.trials.where("drained"))
+    return of_queues("duplicate_count", count, said, inputs, inputs.trials.where("drained"))
