@@ -16,6 +16,7 @@ from analysis.report.changes import changes, has_moved, of_release
 from analysis.report.upgrade_settings import SettingsChanged
 from analysis.verdicts.claims import sentence_with
 from analysis.verdicts.order import is_between, natural_key
+from harness.model.alert_lines import ALERT_LINES
 from harness.model.findings import Finding, PartResult
 from harness.model.log_events import WORDINGS, Wording
 from harness.model.measures import MEASURES, Better
@@ -74,11 +75,14 @@ class WordsChanged:
 class Rolled:
     """What the record says of upgrading a cluster node by node; ``to`` are the releases that it was measured to.
 
-    ``findings`` are the claims' sentences, with their verdicts; empty where these two releases have no recorded run.
+    ``findings`` are the claims' sentences, with their verdicts; empty where these two releases have no recorded run. ``order`` is
+    what was upgraded, one node after another, and ``first`` what is to be done before a master is stopped.
     """
 
     incident: str
     to: tuple[str, ...]
+    order: tuple[str, ...] = ()
+    first: str = ""
     findings: tuple[tuple[str, str, str], ...] = ()
 
 
@@ -285,7 +289,7 @@ def _way(part: Part) -> int:
 
 
 def words_changed(before: str, after: str) -> Iterator[WordsChanged]:
-    """Kinds of events whose lines read differently in the two releases."""
+    """Kinds of events, and lines that alarms may hang on, that read differently in the two releases."""
     for event in dict.fromkeys(wording.event for wording in WORDINGS):
         old, new = (
             tuple(one.words.strip() for one in WORDINGS if one.event is event and _is_of(one, release))
@@ -293,7 +297,20 @@ def words_changed(before: str, after: str) -> Iterator[WordsChanged]:
         )
         if old != new:
             yield WordsChanged(event=str(event), before=old, after=new)
+    for line in ALERT_LINES:
+        old, new = (
+            tuple(one.words.strip() for one in line.wordings if is_between(release, one.since, one.until))
+            for release in (before, after)
+        )
+        if old != new:
+            yield WordsChanged(event=line.tells, before=old, after=new)
+
+
+def lines_known() -> int:
+    """Of how many kinds of lines the lab knows the words of each release; what it does not know may read differently as well."""
+    return len({str(wording.event) for wording in WORDINGS} | {line.tells for line in ALERT_LINES})
 
 
 def _is_of(wording: Wording, release: str) -> bool:
-    return is_between(release, wording.since, wording.until) and release not in wording.lacking
+    lacks = wording.lacking is not None and is_between(release, *wording.lacking)
+    return is_between(release, wording.since, wording.until) and not lacks

@@ -55,6 +55,7 @@ class Logged(StrEnum):
     SLOW_APPEND = "slow append"
     SLOW_PUT = "slow put"
     SLAVE_LATE = "slave had not copied in time"
+    IN_SYNC_SHORT = "sends refused, too few replicas in sync"
     APPEND_THREW = "append threw an exception"
     DELIVERY_THREW = "delivery of a delayed message threw an exception"
     DISK_FULL = "disk counts as full"
@@ -191,7 +192,8 @@ class Wording:
 
     ``written`` is what the class ``by`` has of them, where it puts the line together of more than one text. Of several classes each
     release has one. ``since`` and ``until`` are the first and the last release that has the words, of those whose classes were
-    looked at; empty where the oldest and the newest of them have. ``lacking`` are those between that have not.
+    looked at; empty where the oldest and the newest of them have. ``lacking`` are the first and the last of those between that have
+    not.
     """
 
     event: Logged
@@ -201,7 +203,7 @@ class Wording:
     until: str = ""
     fields: str = ""
     written: str = ""
-    lacking: tuple[str, ...] = ()
+    lacking: tuple[str, str] | None = None
 
 
 def _4x(event: Logged, words: str, by: str, fields: str = "") -> Wording:
@@ -229,14 +231,27 @@ _WAITED_5X = (
 
 WORDINGS: tuple[Wording, ...] = (
     _all(Logged.SLOW_APPEND, " in lock cost time(ms)=", f"{_ROCKETMQ}.store.CommitLog", r"time\(ms\)=(?P<ms>\d{1,9})"),
+    # Of 4.4.0 and of batches in 5.x "eclipse", else "elapsed".
+    Wording(
+        event=Logged.SLOW_PUT, words="not in lock elapsed time(ms)=", by=f"{_ROCKETMQ}.store.DefaultMessageStore",
+        since="4.5.2", until="4.9.7", fields=r"time\(ms\)=(?P<ms>\d{1,9})",
+    ),
     _5x(
         Logged.SLOW_PUT, "CommitLog#putMessage cost ", f"{_ROCKETMQ}.store.DefaultMessageStore",
         r"cost (?P<ms>\d{1,9})ms, topic=(?P<topic>[^,\s]+)",
     ),
+    Wording(
+        event=Logged.SLOW_PUT, words="not in lock eclipse time(ms)=", by=f"{_ROCKETMQ}.store.DefaultMessageStore",
+        lacking=("4.5.2", "4.9.7"), fields=r"time\(ms\)=(?P<ms>\d{1,9})",
+    ),
     # A synchronous master's, after syncFlushTimeout.
     Wording(
-        event=Logged.SLAVE_LATE, words="do sync transfer other node, wait return, but failed, topic: ", until="4.8.0",
+        event=Logged.SLAVE_LATE, words="do sync transfer other node, wait return, but failed, topic: ", until="4.9.2",
         by=f"{_ROCKETMQ}.store.CommitLog", fields=r"topic: (?P<topic>\S+)",
+    ),
+    _5x(
+        Logged.IN_SYNC_SHORT, "in-sync replicas not enough", f"{_ROCKETMQ}.broker.processor.SendMessageProcessor",
+        rf"not enough(?:.*?BROKER: {_ADDRESS})?",
     ),
     # A line of a stack trace: by its method's name, which is putMessage in 4.6.0 and asyncPutMessage since.
     Wording(
@@ -397,13 +412,13 @@ WORDINGS: tuple[Wording, ...] = (
         written="> timeout, ", fields=r"channel </?(?P<address>[^\s>]+)> timeout, 0",
     ),
     Wording(
-        event=Logged.NO_TIME_LEFT, words="RemotingTimeoutException: invokeSync call the addr[", since="4.9.4",
+        event=Logged.NO_TIME_LEFT, words="RemotingTimeoutException: invokeSync call the addr[", since="4.9.3",
         by=f"{_ROCKETMQ}.remoting.netty.NettyRemotingClient", written="invokeSync call the addr[",
         fields=r"addr\[/?(?P<address>\d[^\]\s]*)\] timeout",
     ),
-    # Above those of 4.9.4 and 4.9.7 as well. 4.3.0 to 4.9.2, without the address.
+    # Above those of 4.9.3 to 4.9.7 as well. 4.3.0 to 4.9.2, without the address.
     Wording(
-        event=Logged.NO_TIME_LEFT, words="RemotingTimeoutException: invokeSync call timeout", until="4.8.0",
+        event=Logged.NO_TIME_LEFT, words="RemotingTimeoutException: invokeSync call timeout", until="4.9.2",
         by=f"{_ROCKETMQ}.remoting.netty.NettyRemotingClient", written="invokeSync call timeout",
         fields=r"invokeSync call (?P<unnamed>timeout)",
     ),
@@ -581,12 +596,15 @@ WORDINGS: tuple[Wording, ...] = (
         Logged.TOO_LONG, "the message body size over max value, MAX", f"{_ROCKETMQ}.client.Validators",
         r"over max value, MAX:? ?(?P<limit>\d{1,12})",
     ),
-    _all(
-        Logged.TOO_LONG, "message size exceeded, msg total size: ", f"{_ROCKETMQ}.store.CommitLog$DefaultAppendMessageCallback, "
-        f"{_ROCKETMQ}.store.CommitLog$MessageExtEncoder", r"maxMessageSize: (?P<limit>\d{1,12})",
+    Wording(
+        event=Logged.TOO_LONG, words="message size exceeded, msg total size: ", lacking=("4.9.4", "4.9.4"),
+        by=f"{_ROCKETMQ}.store.CommitLog$DefaultAppendMessageCallback, {_ROCKETMQ}.store.CommitLog$MessageExtEncoder, "
+        f"{_ROCKETMQ}.store.MessageExtEncoder", fields=r"maxMessageSize: (?P<limit>\d{1,12})",
     ),
-    _all(
-        Logged.TOO_LONG, "message body size exceeded, msg ", "MessageExtEncoder", r"maxMessageSize: (?P<limit>\d{1,12})",
+    Wording(
+        event=Logged.TOO_LONG, words="message body size exceeded, msg ", since="4.9.4",
+        by=f"{_ROCKETMQ}.store.CommitLog$MessageExtEncoder, {_ROCKETMQ}.store.MessageExtEncoder",
+        fields=r"maxMessageSize: (?P<limit>\d{1,12})",
     ),
     _all(
         Logged.TOO_LONG, "message body cannot exceed the max ", "proxy's SendMessageActivity", r"the max (?P<limit>\d{1,12})",
@@ -598,14 +616,14 @@ WORDINGS: tuple[Wording, ...] = (
         Logged.NOT_WRITABLE, "service not available now", f"{_ROCKETMQ}.broker.processor.SendMessageProcessor",
         rf"CL: +(?P<ratio>-?\d\.\d{{1,4}})(?: CQ: +(?P<queues>-?\d\.\d{{1,4}}))?(?:.*?BROKER: {_ADDRESS})?",
     ),
-    # Of 4.9.7; 4.6.0 and 5.x have other words.
+    # Of 4.9.7; 4.6.0 and 5.x have other words, and 4.7.0 and 4.7.1 say nothing.
     Wording(
         event=Logged.STORE_REFUSES, words="the message store is not writable", by=f"{_ROCKETMQ}.store.DefaultMessageStore",
         since="4.8.0", until="4.9.7",
     ),
     Wording(
         event=Logged.STORE_REFUSES, words="message store is not writeable, so putMessage is forbidden",
-        lacking=("4.8.0", "4.9.4", "4.9.7"),
+        lacking=("4.7.0", "4.9.7"),
         by=f"{_ROCKETMQ}.store.DefaultMessageStore, {_ROCKETMQ}.broker.util.HookUtils",
     ),
     _all(Logged.NO_FILE, "create mapped file failed", f"{_ROCKETMQ}.broker.processor.SendMessageProcessor", _REFUSED),

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 from functools import cache
 
+from harness.model.alert_lines import LineWords
 from harness.model.log_events import WORDINGS, Logged, Wording
 from harness.releases.class_file import class_of, has_class, texts
 
@@ -21,6 +22,11 @@ def writes(release: str, wording: Wording) -> bool:
     ]
     said = (text for name in wording.by.split(", ") for text in texts_of(release, name))
     return any(words in text and not any(one in text for one in longer) for text in said)
+
+
+def writes_line(release: str, wording: LineWords) -> bool:
+    """Whether a class of a release has the words, as ``writes`` looks for them."""
+    return any(wording.words.strip() in text for name in wording.by.split(", ") for text in texts_of(release, name))
 
 
 def unwritten(release: str) -> tuple[tuple[Logged, str], ...]:

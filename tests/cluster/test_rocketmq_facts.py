@@ -11,10 +11,11 @@ from analysis.verdicts.order import is_between
 from harness.faults.pool_jam import THREADS
 from harness.load.readings import READINGS
 from harness.model import rocketmq
+from harness.model.alert_lines import ALERT_LINES
 from harness.model.log_events import WORDINGS, Logged
 from harness.releases.class_file import class_of, has_class, method_of, texts
 from harness.releases.jars import ensure_jars, recorded_releases
-from harness.releases.log_words import texts_of, unwritten, writes
+from harness.releases.log_words import texts_of, unwritten, writes, writes_line
 from harness.releases.settings import Feature, has
 
 NAMESRV = "org.apache.rocketmq.namesrv"
@@ -65,7 +66,7 @@ LOGGED: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Words that the parsers of logs ask for, by the class that writes them, in each release."""
 
-_OF_4X = {Logged.SLOW_PUT, Logged.PULL_RESET, Logged.TIMER_THREW, Logged.REVIVE_OFFSET}
+_OF_4X = {Logged.IN_SYNC_SHORT, Logged.PULL_RESET, Logged.TIMER_THREW, Logged.REVIVE_OFFSET}
 _OF_5X = {Logged.SLAVE_LATE, Logged.OP_QUEUE_DELETED, Logged.CONNECTED}
 UNWRITTEN: dict[str, set[Logged]] = {
     "4.6.0": _OF_4X,
@@ -111,7 +112,17 @@ def test_words_are_those_of_the_releases_that_write_them() -> None:
         if wording.by.startswith("org.apache.rocketmq."):
             wrote = [release for release in recorded_releases() if writes(release, wording)]
             told = [one for one in recorded_releases() if is_between(one, wording.since, wording.until)]
-            assert wrote == [release for release in told if release not in wording.lacking], wording
+            lacking = wording.lacking
+            assert wrote == [one for one in told if not (lacking and is_between(one, *lacking))], wording
+
+
+def test_lines_that_alarms_hang_on_are_those_of_the_releases_that_write_them() -> None:
+    for line in ALERT_LINES:
+        for one in line.wordings:
+            wrote = [release for release in recorded_releases() if writes_line(release, one)]
+            assert wrote == [release for release in recorded_releases() if is_between(release, one.since, one.until)], (
+                one
+            )
 
 
 @pytest.mark.parametrize("release", recorded_releases())
