@@ -55,9 +55,9 @@ ANSWER_CODES: Mapping[str, AnswerCode] = {
         incidents=("sync-flush-one-thread", "sync-flush-power-loss"),
     ),
     "SLAVE_NOT_AVAILABLE": AnswerCode(
-        means="The broker is a SYNC_MASTER and stored the message, but has no slave that follows closely enough: none"
-        " is connected, or it lags by more than it may. As a SendStatus it is no exception, and the message is "
-        "on the master alone.",
+        means="The broker is a SYNC_MASTER of 4.6.0 or 4.9.7 and stored the message, but has no slave that follows closely "
+        "enough: none is connected, or it lags by more than it may. As a SendStatus it is no exception, and the message is "
+        "on the master alone. A store of 5.3.3 or 5.5.0 never answers it: see FLUSH_SLAVE_TIMEOUT.",
         do="`mqadmin brokerStatus` and the slave's storeerror.log say whether it follows; until then a loss of the "
         "master loses these messages.",
         settings=("brokerRole", "haSlaveFallbehindMax", "haMaxGapNotInSync", "inSyncReplicas"),
@@ -65,11 +65,14 @@ ANSWER_CODES: Mapping[str, AnswerCode] = {
     ),
     "FLUSH_SLAVE_TIMEOUT": AnswerCode(
         means="The broker is a SYNC_MASTER and stored the message, but its slave did not confirm the copy in time. As"
-        " a SendStatus it is no exception, and the message is on the master.",
+        " a SendStatus it is no exception, and the message is on the master. 5.3.3 and 5.5.0 answer so after slaveTimeout (3 s), "
+        "whether the slave is late or gone, and with inSyncReplicas above 1 alone; with 1, the default, they wait for none. With "
+        "enableSlaveActingMaster or a controller they refuse the send where too few replicas are in sync: 'in-sync replicas not "
+        "enough'.",
         do="Do not send it anew unless a duplicate does no harm. Look at the slave's disk and at the network between "
-        "the two.",
+        "the two. An alarm on it is still needed on 5.3.3 and 5.5.0 with inSyncReplicas above 1.",
         settings=("brokerRole", "slaveTimeout", "syncFlushTimeout", "inSyncReplicas"),
-        incidents=("sync-master-acknowledges-alone", "slave-diverged"),
+        incidents=("sync-master-acknowledges-alone", "in-sync-replicas-short", "slave-diverged"),
     ),
     "MESSAGE_ILLEGAL": AnswerCode(
         means="The broker took the message for too long, or its topic, properties or delay for what it does not take;"

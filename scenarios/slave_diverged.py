@@ -14,8 +14,8 @@ INCIDENT = Incident(
     advice="Its commit log is of another history, as after a disk was swapped, a master lost what the slave had, or "
     "the slave was off for longer than fileReservedTime. Stop the slave, move its store away (commitlog, "
     'consumequeue, index, config, checkpoint, abort), start it, and see `mqadmin haStatus` or "fall behind" in '
-    "the master's broker.log go to 0. Until then there is one copy: with SYNC_MASTER sends answer "
-    "SLAVE_NOT_AVAILABLE.",
+    "the master's broker.log go to 0. Until then there is one copy: a SYNC_MASTER of 4.6.0 or 4.9.7 answers "
+    "SLAVE_NOT_AVAILABLE, one of 5.3.3 or 5.5.0 answers SEND_OK, or FLUSH_SLAVE_TIMEOUT with inSyncReplicas above 1.",
     sign=Sign(
         events=(Logged.HA_DIVERGED,),
         because="a slave that gets what does not follow its own last byte closes the connection, and asks for the "

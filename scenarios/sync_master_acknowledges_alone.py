@@ -103,7 +103,10 @@ X_02 = claim(
     told=Told(
         weight=Weight.ALARMS, harm=Harm.FAILS,
         holds="a SYNC_MASTER whose slave is late answers FLUSH_SLAVE_TIMEOUT, and SLAVE_NOT_AVAILABLE without one",
-        fails="FLUSH_SLAVE_TIMEOUT and SLAVE_NOT_AVAILABLE do not come any more: a SYNC_MASTER without its slave answers SEND_OK",
+        fails="with inSyncReplicas=1, the default, FLUSH_SLAVE_TIMEOUT and SLAVE_NOT_AVAILABLE do not come: a SYNC_MASTER without "
+        "its slave answers SEND_OK; with 2 and more FLUSH_SLAVE_TIMEOUT comes after slaveTimeout, 3 s",
+        do="keep the alarm on FLUSH_SLAVE_TIMEOUT if you set inSyncReplicas above 1, and have one on 'in-sync replicas not enough' "
+        "if you have enableSlaveActingMaster or a controller",
     ),
 )  # fmt: skip
 

@@ -450,3 +450,16 @@ def test_a_line_that_goes_on_otherwise_than_what_is_written_is_near_at_most(line
 def test_a_line_that_was_cut_where_a_value_stands_is_the_line() -> None:
     for cut in ("physic disk maybe full soon 0.91", "physic disk maybe full soon 0.91, so mark"):
         assert answers(cut)[0].name == "a sign of disk-is-full"
+
+
+def test_too_few_replicas_are_explained_with_the_keys_that_decide() -> None:
+    (told,) = answers("CODE: 1 DESC: in-sync replicas not enough")[:1]
+    assert told.name == "a sign of in-sync-replicas-short"
+    assert all(key in " ".join(told.do) for key in ("inSyncReplicas", "minInSyncReplicas", "enableSlaveActingMaster"))
+
+
+def test_a_slave_that_is_late_is_answered_on_newer_releases_with_more_copies_alone() -> None:
+    (told,) = answers("FLUSH_SLAVE_TIMEOUT")[:1]
+    assert "with inSyncReplicas above 1 alone" in " ".join(told.happens)
+    assert "still needed on 5.3.3 and 5.5.0 with inSyncReplicas above 1" in " ".join(told.do)
+    assert "do not come any more" not in " ".join((*told.happens, *told.sure))
