@@ -84,6 +84,8 @@ def _kept_away(
             fails=f"avoidance does not keep sends away from {at_fault}",
             parts={"fewer": f"avoidance (sendLatencyFaultEnable) keeps fewer bad sends from {at_fault}: {{after}} of them "
                    "remain ({before} before)"},
+            do="leave sendLatencyFaultEnable=true: with it there are at most half as many bad sends as without",
+            cures=(f"X-avoidance-in-outages-{number}",),
         ),
     )  # fmt: skip
 

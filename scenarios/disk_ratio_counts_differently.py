@@ -144,6 +144,12 @@ X_05 = claim(
     expected=confirmed(f"nothing is reserved: {TO_DELETE:g}, or little more, is below 0.85", f"{USED}, {CLEAN}.isSpaceToDelete"),
     parts={"none refused": _refused(XFS, NONE), "none deleted": _deleted(XFS, NO_FILE)},
     summary=f"At {TO_DELETE:g} of an xfs sends were refused {{!none refused}}, and files were deleted {{!none deleted}}.",
+    told=Told(
+        weight=Weight.LOSS, harm=Harm.FAILS,
+        holds=f"a file system that reserves nothing, {TO_DELETE:g} full, has no file deleted and no send refused",
+        fails=f"a file system that reserves nothing, {TO_DELETE:g} full, has files deleted or sends refused",
+        do=f"a file system that reserves nothing, such as xfs: {TO_DELETE:g} full, no file is deleted",
+    ),
 )  # fmt: skip
 
 X_06 = claim(
@@ -162,6 +168,7 @@ X_06 = claim(
         holds="a higher diskSpaceCleanForciblyRatio keeps files that nobody has consumed",
         fails="a higher diskSpaceCleanForciblyRatio no longer keeps files that nobody has consumed",
         do="diskSpaceCleanForciblyRatio above the disk's fill",
+        cures=(X_05.id,),
     ),
 )  # fmt: skip
 

@@ -181,8 +181,9 @@ QUESTIONS: tuple[Question, ...] = (
         says="What differs between two releases, what of it your file decides, and the order of the nodes: one "
         "command tells it, from findings that were measured on both.",
         causes={
-            "rolling-upgrade": "What stands still meanwhile: with two masters, sends fail while the second one "
-            "restarts, unless its write permission was taken before."
+            "rolling-upgrade": "What stands still meanwhile: ordered sends failed in all clusters of 4.6.0 and 4.9.7 whose "
+            "masters were restarted with their write permission. Whether all sends stop while the second of two masters "
+            "restarts, and whether none fails where the permission is taken before, is not settled."
         },
         do=(
             "mqlab upgrade --from 4.9.7 --to 5.5.0 --broker-conf YOUR-broker.conf  # with your releases",

@@ -19,6 +19,12 @@ NODES: tuple[UpgradeStep, ...] = ("namesrv", "slave", "master")
 CLIENTS: tuple[UpgradeStep, ...] = ("consumer", "producer")
 ROUTE_S = 35.0
 """Producers ask for their routes every 30 s."""
+ORDER = ("the name servers", "the slaves", "the masters", "the consumers", "the producers")
+"""What the steps of ``NODES`` and ``CLIENTS`` are, in an operator's words."""
+FIRST = (
+    f"before each master is stopped: mqadmin wipeWritePerm -n 'NAMESRV;NAMESRV' -b BROKERNAME, and wait for {ROUTE_S:g} s, in "
+    "which producers ask for their routes"
+)
 BROKERS = BrokerSettings(conf={"timerFlushIntervalMs": "60000", "waitTimeMillsInSendQueue": "30000"})
 """A broker of 5.x compares its timer wheel once a second by default; 4.x does not know the setting. And what a broker that has
 just started refuses, since two cores are few for seven processes, is no matter of an upgrade."""
@@ -96,6 +102,7 @@ X_04 = claim(
         weight=Weight.OUTAGE, harm=Harm.HOLDS,
         holds="no send is acknowledged for 3 s and more while a master restarts, though another one is there",
         fails="sends go on while a master restarts",
+        asks="whether all normal sends stop for 3 s and more while a master restarts, though another one is there",
     ),
 )  # fmt: skip
 
@@ -116,6 +123,7 @@ X_05 = claim(
         weight=Weight.OUTAGE, harm=Harm.FAILS,
         holds="no send fails where each master's permission to write is taken 35 s before it is stopped (mqadmin wipeWritePerm)",
         fails="sends fail although each master's permission to write is taken 35 s before it is stopped (mqadmin wipeWritePerm)",
+        asks="whether no send fails where the permission is taken so",
     ),
 )  # fmt: skip
 
@@ -127,7 +135,8 @@ SCENARIO = Scenario(
     symptom="In a rolling upgrade, one broker after another, all sends fail for as long as the second master is away.",
     threads=("issues/459", "issues/5312"),
     faces={"": "X-rolling-upgrade-04"},
-    advice="Run mqadmin wipeWritePerm, and wait for half a minute, before each master is stopped.",
+    advice="Run `mqadmin wipeWritePerm -n 'NAMESRV;NAMESRV' -b BROKERNAME`, and wait for half a minute, before each "
+    "master is stopped.",
     cures=("X-rolling-upgrade-05",),
     no_sign="A broker that is told to end says so and is fine: compare when each master was away with what producers "
     "failed to send.",

@@ -107,6 +107,7 @@ POOL_12 = claim(
             "busy queue": "SYNC_FLUSH loses acknowledged messages of a queue with most sends in a power loss: {after}, "
             "{before} before"
         },
+        do="flushConsumeQueueLeastPages=0, which forces all queues to disk each second", do_part="all flushed",
     ),
 )  # fmt: skip
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from analysis.ledger.since import Bisected, since
-from analysis.report.upgrade import BETTER, CHANCE, OPEN_NAMED_MAX, SIGN, WORSE, Change, Upgrade
+from analysis.report.upgrade import BETTER, CHANCE, OPEN_NAMED_MAX, SIGN, WORSE, Change, Upgrade, lines_known
 from analysis.report.upgrade_settings import DefaultChanged
 from analysis.verdicts.order import natural_key
 from harness.model.findings import Finding
@@ -18,7 +18,9 @@ from harness.printable import counted
 from harness.rundir.manifest import FREEZE
 
 LINES_MAX = 50
-PREPARED_MAX = 10
+PREPARED_MAX, PREPARED_MIN = 10, 9
+OTHERS_MIN = 2
+"""As many as are shown of each heading before something that is to be prepared gives way."""
 OTHERS_MAX = 6
 WATCHED_MAX = 2
 
@@ -28,6 +30,8 @@ MORE = "MORE WITH --all"
 ADVISED = "  [advised, not measured]"
 _COUNT = re.compile(r"^in (none|all|\d+) (?:of )?(\d+)")
 _NUMBER = re.compile(r"[\d.,]*")
+_TOO_FEW = "(too few tries)"
+"""What an undecided finding says whose tries all went one way."""
 _PERCENT = re.compile(r"^(\d+(?:\.\d+)?)(\s?%)")
 _SETTING = re.compile(r"(\w+)=(\w+)(?![\w=])")
 _MEASURED = re.compile(r" \(.*")
@@ -47,6 +51,13 @@ class Point:
     claims: tuple[str, ...] = ()
     needs: Mapping[str, str] = field(default_factory=dict)
     measured: tuple[str, ...] = ()
+    asks: str = ""
+    """Of what the record has not settled, what the question is."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the record says how it is."""
+        return not self.asks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +76,8 @@ class Screen:
     """What needs a setting that the user's file does not have."""
     cured: tuple[Point, ...] = ()
     """What a setting of the user's file is measured to help against."""
+    of_file: tuple[Point, ...] = ()
+    """What the record has measured of what the user's file brings about, which is told of the file."""
 
 
 Needs = Mapping[tuple[str, str], Mapping[str, str]]
@@ -86,6 +99,7 @@ def screen(
     on_defaults = [line for line in ledger if line.backend == "local" and line.injection != FREEZE]
     standing = {(line.claim, line.release): line.status for line in on_defaults}
     origins = {(line.claim, line.release): line.provenance for line in on_defaults}
+    figures = {(line.claim, line.release, part.name): part.words for line in on_defaults for part in line.parts}
     by_claim: dict[str, list[Change]] = {}
     for change in found.changes:
         by_claim.setdefault(change.claim, []).append(change)
@@ -93,12 +107,14 @@ def screen(
     for claim, changes in by_claim.items():
         for unaged, sort in _points(claims[claim], changes, found, standing, needs):
             point = _with_age(unaged, since(bisected, claim, *sorted((found.before, found.after), key=natural_key)))
-            cured = _with_cures(point, claims, found.after, standing, origins) if sort is WORSE else point
+            cured = _with_cures(point, claims, found.after, standing, origins, figures) if sort is WORSE else point
             by[_heading(cured, sort, found)].append(cured)
     by["itself"] = list(_itself(found, claims))
-    return Screen(**{
-        name: tuple(sorted(points, key=lambda one: list(Weight).index(one.weight))) for name, points in by.items()
-    })  # fmt: skip
+
+    def place(one: Point) -> tuple[int, bool]:
+        return list(Weight).index(one.weight), not _is_own(one, found)
+
+    return Screen(**{name: tuple(sorted(points, key=place)) for name, points in by.items()})
 
 
 def _heading(point: Point, sort: str, found: Upgrade) -> str:
@@ -113,14 +129,27 @@ def _heading(point: Point, sort: str, found: Upgrade) -> str:
     if sort is WORSE and point.weight is Weight.WATCH:
         return "watch"
     if sort is WORSE:
-        return "cured" if _has_cure(point, found) else "prepare"
+        return "cured" if _has_cure(point, found) else "of_file" if _is_of_file(point, found) else "prepare"
     return "differ"
+
+
+def _is_of_file(point: Point, found: Upgrade) -> bool:
+    """Whether the user's file brings it about, by what is told of the file before all else."""
+    conf = found.settings.conf
+    told = [says for says, _ in (*conf.urgent, *conf.comes)] if conf else []
+    return conf is not None and any(set(point.claims) & set(conf.claims.get(says, ())) for says in told)
 
 
 def _is_apart(point: Point, found: Upgrade) -> bool:
     """Whether the user's file lacks what it takes. What a file leaves open, as a slave's its master's role, is not lacking."""
     conf = found.settings.conf
     return conf is not None and any(conf.modes.get(key, value) != value for key, value in point.needs.items())
+
+
+def _is_own(point: Point, found: Upgrade) -> bool:
+    """Whether it takes what the user's file turns on: of things of one weight these come first."""
+    conf = found.settings.conf
+    return conf is not None and any(conf.modes.get(key) == value for key, value in point.needs.items())
 
 
 def _with_age(point: Point, release: str) -> Point:
@@ -147,7 +176,13 @@ def _itself(found: Upgrade, claims: Mapping[str, Claim]) -> Iterator[Point]:
             figures = in_all[0].lower() if in_all else ""
             yield Point(weight=told.weight, says=says, figures=figures, claims=(claim,), measured=measured)
         else:
-            yield Point(weight=Weight.OTHER, says=_MEASURED_ALL.sub("", sentence), claims=(claim,), measured=measured)
+            asks = ""
+            if status == VerdictKind.UNDECIDED:
+                seen = f" ({in_all[0].lower()})" if in_all and _TOO_FEW in sentence else ""
+                asks = (told.asks if told and told.asks else claim) + seen
+            yield Point(
+                weight=Weight.OTHER, says=_MEASURED_ALL.sub("", sentence), claims=(claim,), measured=measured, asks=asks
+            )
 
 
 Standing = Mapping[tuple[str, str], str]
@@ -250,7 +285,12 @@ def _short(words: str) -> str:
 
 
 def _with_cures(
-    point: Point, claims: Mapping[str, Claim], release: str, standing: Standing, origins: Mapping[tuple[str, str], str]
+    point: Point,
+    claims: Mapping[str, Claim],
+    release: str,
+    standing: Standing,
+    origins: Mapping[tuple[str, str], str],
+    figures: Mapping[tuple[str, str, str], str],
 ) -> Point:
     """With each cure that is measured to help on that release, else with those that are only advised."""
     (own,) = point.claims
@@ -264,7 +304,8 @@ def _with_cures(
         if cure.told and cure.told.do and standing.get((cure.id, release)) == VerdictKind.CONFIRMED
     ]
     if not do and told and told.do and not claims[own].cure_of:
-        do = [f"{told.do}{ADVISED}"]
+        tried = figures.get((own, release, told.do_part))
+        do = [f"{told.do}  [{release}, with it: {_short(tried)}]" if tried else f"{told.do}{ADVISED}"]
     return dataclasses.replace(point, do=tuple(do))
 
 
@@ -277,13 +318,16 @@ Entry = list[str]
 
 @dataclass(frozen=True, kw_only=True)
 class Heading:
-    """What stands under a title; ``most`` entries of it fit the screen."""
+    """What stands under a title; ``most`` entries of it fit the screen, and the first ``least`` are never left out. ``rest`` says
+    what those are that are."""
 
     title: str
     entries: Sequence[Entry]
     most: int
     none: str = ""
     numbered: bool = False
+    least: int = 1
+    rest: str = ""
 
     def lines(self, most: int) -> list[str]:
         """The title and so many of its entries; the others are counted."""
@@ -292,7 +336,9 @@ class Heading:
         said = [self.title]
         for number, (first, *more) in enumerate(self.entries[:most], 1):
             said += [f"{number:2} {first}" if self.numbered else f"   {first}", *(f"     {line}" for line in more)]
-        return said + ([f"   and {len(self.entries) - most} more: --all"] if len(self.entries) > most else [])
+        return said + (
+            [f"   and {len(self.entries) - most} more{self.rest}: --all"] if len(self.entries) > most else []
+        )
 
 
 def headings(found: Upgrade, shown: Screen, *, everything: bool = False) -> list[Heading]:
@@ -302,7 +348,8 @@ def headings(found: Upgrade, shown: Screen, *, everything: bool = False) -> list
     def told(points: Sequence[Point]) -> list[Entry]:
         return [_told(point, everything=everything) for point in points]
 
-    of_file = list(_of_file(found))
+    of_file = list(_of_file(found, shown, everything=everything))
+    own, others = _own_lines(found), _other_settings(found)
     count = len(of_file) + len(shown.prepare)
     worse = f"{counted(count, 'thing')} that {'gets' if count == 1 else 'get'} worse, the worst first"
     said = [
@@ -311,12 +358,19 @@ def headings(found: Upgrade, shown: Screen, *, everything: bool = False) -> list
             if count
             else "PREPARE BEFORE YOU START",
             entries=[*of_file, *told(shown.prepare)],
-            most=PREPARED_MAX,
+            most=max(PREPARED_MAX, len(of_file)),
+            least=max(1, len(of_file)),
             none="nothing that is known gets worse",
             numbered=True,
         ),
         Heading(title="CHANGE YOUR ALARMS", entries=alarms(found, shown, everything=everything), most=OTHERS_MAX),
-        Heading(title="CHANGE YOUR FILE", entries=_file(found), most=OTHERS_MAX),
+        Heading(
+            title="CHANGE YOUR FILE",
+            entries=[*own, *others],
+            most=max(OTHERS_MAX, len(own)),
+            least=max(1, len(own)),
+            rest=", of settings that your file does not have" if found.settings.conf else "",
+        ),
         Heading(title="WATCH", entries=told(shown.watch), most=WATCHED_MAX),
         Heading(title="WHAT YOU GAIN", entries=told(shown.gain), most=OTHERS_MAX),
         Heading(
@@ -353,13 +407,18 @@ def _further(found: Upgrade, shown: Screen) -> Mapping[str, Sequence[Point]]:
 
 
 def alarms(found: Upgrade, shown: Screen, *, everything: bool = False) -> list[Entry]:
-    """Everything that an alarm or a search in logs may hang on."""
+    """Everything that an alarm or a search in logs may hang on, as far as the lab knows the lines."""
     told = [_told(point, everything=everything) for point in shown.alarms]
-    return [*told, *_words(found), *_codes(found, everything=everything)]
+    words = list(_words(found))
+    known = [
+        f"of logs this covers the lines that the lab knows, of {lines_known()} kinds by the releases' classes: {len(words)} kinds "
+        "read differently. Other lines may, too: mqlab explain 'WORDS OF YOUR ALARM' names the releases that write them"
+    ]  # fmt: skip
+    return [*told, *([known] if everything else []), *words, *_codes(found, everything=everything)]
 
 
 def screen_lines(found: Upgrade, shown: Screen, conf_name: str = "") -> list[str]:
-    """At most ``LINES_MAX`` of them; what is left out is counted."""
+    """At most ``LINES_MAX`` of them, unless the user's own file has more to tell; what is left out is counted."""
     return [head(found, shown, conf_name), *(line for one, most in fitting(found, shown) for line in one.lines(most))]
 
 
@@ -375,10 +434,17 @@ def fitting(found: Upgrade, shown: Screen, lines_max: int = LINES_MAX) -> list[t
     most = [min(one.most, len(one.entries)) for one in told]
     while True:
         lines = 1 + sum(len(one.lines(count)) for one, count in zip(told, most, strict=True))
-        if lines <= lines_max or max(most[1:]) == 1:
+        if lines <= lines_max:
             return list(zip(told, most, strict=True))
-        # What gives way last is what is to be prepared.
-        most[max(range(1, len(told)), key=lambda number: most[number])] -= 1
+        # What is to be prepared gives way late, and what is said of lines of the user's own file never does.
+        some, few = (
+            [number for number, one in enumerate(told) if number and most[number] > max(one.least, floor)]
+            for floor in (OTHERS_MIN, 1)
+        )
+        first = [0] if most[0] > max(PREPARED_MIN, told[0].least) else []
+        if not (may_go := some or first or few):
+            return list(zip(told, most, strict=True))
+        most[max(may_go, key=lambda number: most[number])] -= 1
 
 
 def head(found: Upgrade, shown: Screen, conf_name: str) -> str:
@@ -409,7 +475,7 @@ def _told(point: Point, *, everything: bool = False) -> Entry:
     return [point.says + _cited(point), *(f"{LEADS_TO}{one}" for one in point.do), *(f"   {one}" for one in measured)]
 
 
-def _of_file(found: Upgrade) -> Iterator[Entry]:
+def _of_file(found: Upgrade, shown: Screen, *, everything: bool) -> Iterator[Entry]:
     conf = found.settings.conf
     if conf is None:
         return
@@ -420,15 +486,23 @@ def _of_file(found: Upgrade) -> Iterator[Entry]:
             f"{LEADS_TO}try the upgrade on a group of its own first, a member at a time, the leader last  "
             "[advised, not measured]",
         ]
+
+    def told(says: str, advice: str) -> Entry:
+        """With what was measured of it, rather than twice."""
+        points = [one for one in shown.of_file if set(one.claims) & set(conf.claims.get(says, ()))]
+        figures = "; ".join(one.figures for one in points if one.figures)
+        more = [line for one in points for line in _told(one, everything=everything)[1:]]
+        return [f"YOUR FILE  {says}{f'  [{figures}]' if figures else ''}", f"{LEADS_TO}{advice}", *more]
+
     for says, advice in dict.fromkeys(conf.urgent):
-        yield [f"YOUR FILE  {says}", f"{LEADS_TO}{advice}"]
+        yield told(says, advice)
     if comes := [key.at for key in conf.keys if key.comes]:
         yield [
             f"YOUR FILE  {found.before} ignores what {found.after} goes by: {', '.join(comes)}",
             f"{LEADS_TO}Nobody has run with them yet: take out what you do not want before the upgrade",
         ]
     for says, advice in dict.fromkeys(one for one in conf.comes if one not in conf.urgent):
-        yield [f"YOUR FILE  {says}", f"{LEADS_TO}{advice}"]
+        yield told(says, advice)
 
 
 def _words(found: Upgrade) -> Iterator[Entry]:
@@ -449,34 +523,44 @@ def _codes(found: Upgrade, *, everything: bool) -> Iterator[Entry]:
             yield [f"codes of answers that are {kind}: {told}"]
 
 
-def _file(found: Upgrade) -> list[Entry]:
+def _own_lines(found: Upgrade) -> list[Entry]:
+    """What becomes of lines of the user's own file."""
     settings, conf = found.settings, found.settings.conf
+    if conf is None:
+        return [["your broker.conf is not looked at: --broker-conf FILE says what becomes of each of its lines"]]
     told = [
         [f"{key.at}: {key.says}", *(f"{LEADS_TO}{one}" for one in key.details)]
-        for key in (conf.keys if conf else ())
-        if not conf or not any(says.startswith(f"{key.at}: ") for says, _ in conf.urgent)
+        for key in conf.keys
+        if not any(says.startswith(f"{key.at}: ") for says, _ in conf.urgent)
     ]
-    others = [one for one in (*conf.oddities, *conf.stays) if one not in conf.urgent] if conf else []
+    others = [one for one in (*conf.oddities, *conf.stays) if one not in conf.urgent]
     told += [[says, f"{LEADS_TO}{advice}"] for says, advice in others]
-    told += [[f"no more with {found.after}: {says}"] for says, _ in (conf.goes if conf else ())]
-    for whose, defaults in (("", settings.broker), (" of clients", settings.client)):
-        if changed := [f"{one.name} {_moved(one)}" for one in defaults if one.yours is None]:
-            told.append([f"other defaults{whose}: {', '.join(changed)}"])
+    told += [[f"no more with {found.after}: {says}"] for says, _ in conf.goes]
     told += [
         [f"{one.name}={one.yours}: stays as you set it, while the default goes {_moved(one)}"]
         for one in settings.broker
         if one.yours is not None
     ]
+    return told
+
+
+def _other_settings(found: Upgrade) -> list[Entry]:
+    """What becomes of settings that the user's file does not have."""
+    settings = found.settings
+    given = settings.conf.given if settings.conf else ()
+    told: list[Entry] = []
+    for whose, defaults in (("", settings.broker), (" of clients", settings.client)):
+        if changed := [f"{one.name} {_moved(one)}" for one in defaults if one.yours is None]:
+            told.append([f"other defaults{whose}: {', '.join(changed)}"])
     if settings.broker_new:
         told.append([f"{settings.broker_new} settings of brokers are new, each with a default"])
-    for what, keys in (
+    not_yours = "" if settings.conf is None else ", and not in your file"
+    for what, all_keys in (
         ("not known any more", settings.broker_gone),
         ("read by nothing any more", settings.broker_dead),
     ):
-        if keys:
-            told.append([f"{what}: {', '.join(keys)}"])
-    if conf is None:
-        told.insert(0, ["your broker.conf is not looked at: --broker-conf FILE says what becomes of each of its lines"])
+        if keys := [key for key in all_keys if key not in given]:
+            told.append([f"{what}{not_yours}: {', '.join(keys)}"])
     return told
 
 
@@ -489,7 +573,17 @@ def _rolled(found: Upgrade, shown: Screen, *, everything: bool) -> list[Entry]:
         if found.after in found.rolled.to:
             return [[f"not measured: mqlab verify {found.rolled.incident} --release {found.before}"]]
         return [[f"not measured; one to {', '.join(found.rolled.to) or 'no release'} is"]]
-    return [_told(point, everything=everything) for point in shown.itself]
+    told = [_told(point, everything=everything) for point in shown.itself]
+    if not found.rolled.order:
+        return told
+    settled = [point for point in shown.itself if point.is_settled]
+    unsettled = [point.asks for point in shown.itself if not point.is_settled]
+    order = [f"in the order that was measured, one node after another: {', '.join(found.rolled.order)}"]
+    if found.rolled.first:
+        order.append(f"{LEADS_TO}{found.rolled.first}")
+    if unsettled:
+        order.append(f"not settled from {found.before}: {'; '.join(unsettled)}")
+    return [order, *(told if everything else [_told(point) for point in settled])]
 
 
 _OF_ALL = re.compile(r"(?:none|all|\d+) of \d+ \w+|all \d+ \w+", re.IGNORECASE)

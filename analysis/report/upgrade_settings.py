@@ -56,6 +56,10 @@ class ConfChanged:
     modes: Mapping[str, str] = field(default_factory=dict)
     """What it is set to on the newer release, of the settings that turn whole parts of a broker on; without those that its group
     or a controller decides."""
+    given: tuple[str, ...] = ()
+    """The keys that it has."""
+    claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By what the file brings about the claims that say the same, and have figures of it."""
     others: tuple[str, ...] = ()
     """Its keys whose values the newer release reads, and that are not its defaults, with which the record was measured."""
 
@@ -92,7 +96,7 @@ def settings_changed(
     (old, old_client, old_codes), (new, new_client, new_codes) = before, after
     given = {one.key: one.text for one in yours[1].keys} if yours else {}
     return SettingsChanged(
-        conf=ConfChanged(keys=tuple(_keys(*yours))) if yours else None,
+        conf=ConfChanged(keys=tuple(_keys(*yours)), given=tuple(given)) if yours else None,
         broker=_defaults(old, new, given),
         broker_gone=tuple(sorted(old.keys() - new.keys())),
         broker_dead=tuple(sorted({*dead[1]} & new.keys() & old.keys() - {*dead[0]})),

@@ -200,7 +200,8 @@ class Told:
     ``holds`` and ``fails`` say what happens on a release where the claim holds, and where it does not. ``parts`` say it of a part
     whose number changes from one release to another, which are ``{before}`` and ``{after}``; the part ``*`` is any, ``{part}`` its
     name. Of a claim that is a cure ``do`` is what is to be typed or done. ``cures`` are more cures than the claims that name this
-    one as their ``cure_of``.
+    one as their ``cure_of``; a claim may be its own, where what it says goes on helping. ``do_part`` is the part of the claim that
+    was run with what ``do`` says, whose figure tells how far it helps. ``asks`` is the question, for where nothing is settled.
     """
 
     weight: Weight
@@ -209,6 +210,8 @@ class Told:
     fails: str = ""
     parts: Mapping[str, str] = field(default_factory=dict)
     do: str = ""
+    do_part: str = ""
+    asks: str = ""
     cures: tuple[str, ...] = ()
 
 

@@ -112,6 +112,8 @@ def upgrade(options: argparse.Namespace, console: Console) -> int:
         rolled=report.Rolled(
             incident=rolling_upgrade.SCENARIO.name,
             to=tuple(dict.fromkeys(str(cell["to"]) for arm in rolling_upgrade.SCENARIO.arms for cell in arm.cells)),
+            order=rolling_upgrade.ORDER,
+            first=rolling_upgrade.FIRST,
         ),
         known=known,
     )
@@ -190,8 +192,10 @@ def _settings(options: argparse.Namespace, conf: ConfFile | None, before: _Kept,
     found = [named_conf(conf, release).findings for release in (options.before, options.after)]
     old, new = ({one.kind: (one.says, one.advice) for one in some if one.kind not in OF_KEYS} for some in found)
     urgent = (one for one in found[1] if one.severity is Severity.CRITICAL and (one.kind in OF_KEYS or one.kind in old))
+    kinds = {one.says: one.kind for one in found[1]}
     brings = dataclasses.replace(
         changed.conf,
+        claims={says: told for says, kind in kinds.items() if (told := tuple(_claims_of(kind)))},
         comes=tuple(said for kind, said in new.items() if kind not in old),
         goes=tuple(said for kind, said in old.items() if kind not in new),
         stays=tuple(said for kind, said in new.items() if kind in old),
@@ -204,6 +208,13 @@ def _settings(options: argparse.Namespace, conf: ConfFile | None, before: _Kept,
         others=tuple(_others(yours[1], after[0])),
     )
     return dataclasses.replace(changed, conf=brings)
+
+
+def _claims_of(kind: str) -> Iterator[str]:
+    """The claims that say what a finding of this kind says: those of what users see, of the incident that it tells of."""
+    for one in scenarios.ALL:
+        if kind in one.audited:
+            yield from one.faces.values()
 
 
 def _others(yours: JudgedConf, defaults: Mapping[str, str]) -> Iterator[str]:

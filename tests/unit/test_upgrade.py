@@ -24,6 +24,7 @@ from analysis.report.upgrade import (
     Known,
     Rolled,
     Upgrade,
+    lines_known,
     sort_of,
     upgrade,
     words_changed,
@@ -34,8 +35,10 @@ from analysis.report.upgrade_words import page
 from analysis.verdicts.kinds import judge_part
 from harness.audit.conf import OF_KEYS
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_USAGE
+from harness.model.alert_lines import ALERT_LINES
 from harness.model.broker_conf import Fate, JudgedConf, JudgedKey, conf_of
 from harness.model.findings import CarriedFinding, Finding, PartResult
+from harness.model.log_events import WORDINGS
 from harness.model.measures import MEASURES, Better
 from harness.model.rules import Claim, Fold, Kind, Part, Role, Weight
 from harness.model.verdicts import VerdictKind
@@ -45,6 +48,7 @@ from harness.releases.jars import recorded_releases
 from harness.releases.judged_conf import judge_file
 from harness.releases.settings import settings_of
 from mqlab.main import main
+from scenarios import rolling_upgrade
 from scenarios.rules import claim, each, exists, fact, happens, law, median, of, ratio, share, side, slope
 from tests.lib.tries import tries_of
 
@@ -357,16 +361,51 @@ def test_the_page_has_what_the_terminal_has() -> None:
 def test_the_words_of_logs_that_differ_are_those_of_the_two_releases_classes() -> None:
     words = {one.event: one for one in words_changed("4.9.7", "5.5.0")}
     assert words["lock held by another client"].before == ("message queue locked by other client",)
-    assert words["slow put"].before == ()
+    assert words["slow put"].before == ("not in lock elapsed time(ms)=",)
+    assert words["slow put"].after == ("CommitLog#putMessage cost", "not in lock eclipse time(ms)=")
     assert "slow append" not in words
     # Within 4.x it is three: classes of 4.9.7 hold neither a slave's late copy nor a client that has no time left, and spell
     # "writable" otherwise.
     gone = {one.event: set(one.before) - set(one.after) for one in words_changed("4.6.0", "4.9.7")}
-    assert set(gone) == {
+    lines = {one.tells for one in ALERT_LINES}
+    assert set(gone) - lines == {
         "slave had not copied in time", "request without time for an answer", "store takes no messages, not writable",
+        "message too long",
     }  # fmt: skip
-    assert all(gone.values())
+    assert all(gone[event] for event in gone.keys() - lines - {"message too long"})
     assert not list(words_changed("5.4.0", "5.5.0"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "old", "new"),
+    [
+        ("4.9.7", "5.5.0", "physic disk maybe full soon, so reclaim space,",
+         "commitLog disk maybe full soon, so reclaim space,"),
+        ("4.6.0", "5.3.3", "logics disk maybe full soon, so reclaim space,",
+         "consumeQueue disk maybe full soon, so reclaim space,"),
+        ("4.9.7", "5.5.0", "Lock failed,MQ already started", "Lock failed, MQ already started, lock status:"),
+        ("5.3.3", "5.5.0", "Lock failed,MQ already started", "Lock failed, MQ already started, lock status:"),
+        ("4.6.0", "4.9.7", "message store is slave mode, so putMessage is forbidden",
+         "broke role is slave, so putMessage is forbidden"),
+        ("4.6.0", "5.5.0", "transfer messsage to slave timeout", "transfer message to slave timeout"),
+        ("4.9.7", "5.3.3", "Check signature failed for accessKey=", "check signature failed."),
+        ("4.4.0", "4.6.0", "not in lock eclipse time(ms)=", "not in lock elapsed time(ms)="),
+    ],
+)  # fmt: skip
+def test_a_line_that_an_alarm_may_hang_on_is_told_with_its_words_in_both(
+    before: str, after: str, old: str, new: str
+) -> None:
+    pairs = [(one.before, one.after) for one in words_changed(before, after)]
+    assert ((old,), (new,)) in pairs
+    assert ((new,), (old,)) in [(one.before, one.after) for one in words_changed(after, before)]
+
+
+def test_no_line_is_the_same_in_two_releases_that_it_is_said_to_differ_in() -> None:
+    for before, after in itertools.permutations(recorded_releases(), 2):
+        for one in words_changed(before, after):
+            assert set(one.before) != set(one.after)
+            assert one.before or one.after
+    assert len({one.tells for one in ALERT_LINES} | {str(one.event) for one in WORDINGS}) == lines_known()
 
 
 OLD = {"a": "1", "b": "2", "gone": "4", "untold": "?", "set": "1", "old": "1"}
@@ -496,7 +535,7 @@ def test_the_screen_has_at_most_fifty_lines_and_names_a_cure_where_one_is_measur
         for line in load_lines(Path(scenarios.__file__).with_name("ledger.jsonl"))
         if line.backend == "local" and line.injection != "freeze"
     }
-    for point in told["prepare"]:
+    for point in (*told["prepare"], *told["of_file"]):
         (failure,) = point["claims"]
         helps = [
             claim.told.do
@@ -538,6 +577,94 @@ def test_alerts_are_all_that_alarms_hang_on(capsys: pytest.CaptureFixture[str]) 
     shown = capsys.readouterr().out
     assert "'registerBroker Exception,' -> 'Failed to register current broker to name server'" in shown
     assert "209 was UPDATE_AND_CREATE_ACL_CONFIG_FAILED, is POLLING_FULL" in shown
+    (covers,) = [line for line in shown.splitlines() if line.startswith("of logs this covers")]
+    assert f"the lines that the lab knows, of {lines_known()} kinds" in covers
+    assert f": {shown.count(chr(10) + 'log, ')} kinds read differently. Other lines may, too" in covers
+
+
+def test_an_alarm_on_a_slave_that_is_late_is_still_needed_with_more_copies(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conf = tmp_path / "mine.conf"
+    conf.write_text("brokerName=a\nbrokerRole=SYNC_MASTER\n")
+    words = ["upgrade", "--from", "4.9.7", "--to", "5.5.0", "--broker-conf", str(conf)]
+    assert main(words) == EXIT_OK
+    alarms = capsys.readouterr().out.partition("CHANGE YOUR ALARMS")[2].splitlines()
+    assert alarms[1].startswith(
+        "   with inSyncReplicas=1, the default, FLUSH_SLAVE_TIMEOUT and SLAVE_NOT_AVAILABLE do not come"
+    )
+    assert "with 2 and more FLUSH_SLAVE_TIMEOUT comes after slaveTimeout" in alarms[1]
+    assert alarms[2].startswith("     -> keep the alarm on FLUSH_SLAVE_TIMEOUT if you set inSyncReplicas above 1")
+
+
+def test_what_the_record_has_of_a_line_of_the_file_is_told_once_with_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conf = tmp_path / "mine.conf"
+    conf.write_text("brokerName=a\nbrokerRole=SYNC_MASTER\n")
+    words = ["upgrade", "--from", "4.9.7", "--to", "5.5.0", "--broker-conf", str(conf)]
+    for told in (words, [*words, "--all"]):
+        assert main(told) == EXIT_OK
+        shown = capsys.readouterr().out
+        assert "SYNC_MASTER answers SEND_OK while its slave" not in shown
+        (item,) = [line for line in shown.splitlines() if "YOUR FILE  SYNC_MASTER with inSyncReplicas=1" in line]
+        assert item.endswith("[4.9.7: in none of 8 clusters; 5.5.0: in 8 of 8 clusters]")
+        assert "     -> inSyncReplicas=2: sends wait for the slave  [measured on 5.5.0]" in shown
+
+
+def test_all_lines_of_the_users_own_file_are_told_and_what_is_folded_is_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conf = tmp_path / "mine.conf"
+    own = [f"mistyped{number}=1" for number in range(12)]
+    conf.write_text("\n".join(("brokerName=a", "haSlaveFallbehindMax=1", "registerBrokerTimeoutMills=6000", *own)))
+    words = ["upgrade", "--from", "4.9.7", "--to", "5.5.0", "--broker-conf", str(conf)]
+    assert main(words) == EXIT_OK
+    shown = capsys.readouterr().out
+    file = shown.partition("CHANGE YOUR FILE")[2].partition("WATCH")[0]
+    assert all(f"{one.partition('=')[0]}: neither release knows it" in file for one in own)
+    assert "registerBrokerTimeoutMills=6000: stays as you set it" in file
+    assert re.search(r"and \d more, of settings that your file does not have: --all", file)
+    assert main([*words, "--all"]) == EXIT_OK
+    file = capsys.readouterr().out.partition("CHANGE YOUR FILE")[2].partition("WATCH")[0]
+    assert file.count("haSlaveFallbehindMax") == 1, "it is among the file's own lines, and not among the others as well"
+    assert "not known any more, and not in your file: commercialBigCount" in file
+
+
+def test_the_order_of_the_nodes_and_what_is_not_settled_of_it_are_on_the_screen(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    conf = str(PACKAGES / "docs" / "broker.conf")
+    assert main(["upgrade", "--from", "4.9.7", "--to", "5.5.0", "--broker-conf", conf]) == EXIT_OK
+    itself = capsys.readouterr().out.partition("THE UPGRADE ITSELF")[2].partition("NOT KNOWN")[0].splitlines()
+    assert itself[1].endswith(
+        "one node after another: the name servers, the slaves, the masters, the consumers, the producers"
+    )
+    assert "mqadmin wipeWritePerm -n 'NAMESRV;NAMESRV' -b BROKERNAME, and wait for 35 s" in itself[2]
+    assert itself[3].strip().startswith("not settled from 4.9.7: whether all normal sends stop for 3 s and more")
+    assert "(none of 10 restarts); whether no send fails" in itself[3]
+    assert len(rolling_upgrade.ORDER) == len((*rolling_upgrade.NODES, *rolling_upgrade.CLIENTS))
+
+
+def test_a_cure_that_a_part_of_the_claim_measured_is_told_with_its_figure(capsys: pytest.CaptureFixture[str]) -> None:
+    conf = str(PACKAGES / "docs" / "broker.conf")
+    assert main(["upgrade", "--from", "4.9.7", "--to", "5.5.0", "--broker-conf", conf]) == EXIT_OK
+    shown = capsys.readouterr().out.splitlines()
+    below = {line[3:]: shown[number + 1].strip() for number, line in enumerate(shown[:-1])}
+    (flush,) = [after for line, after in below.items() if line.startswith("SYNC_FLUSH loses acknowledged messages")]
+    assert flush.startswith("-> flushConsumeQueueLeastPages=0")
+    assert flush.endswith("[5.5.0, with it: in none of 8 deaths]")
+    (files,) = [after for line, after in below.items() if line.startswith("a higher diskSpaceCleanForciblyRatio")]
+    assert files.startswith("-> a file system that reserves nothing")
+    (slow,) = [after for line, after in below.items() if line.endswith("slow: 0.222 of them remain (0.0348 before)")]
+    assert slow.startswith("-> leave sendLatencyFaultEnable=true")
+
+
+def test_a_part_that_measured_a_cure_is_one_of_its_claim() -> None:
+    for one in CLAIMS.values():
+        if one.told and one.told.do_part:
+            assert one.told.do
+            assert one.told.do_part in {part.name for part in one.parts}
 
 
 def test_every_claim_that_differs_between_releases_and_harms_is_told_in_an_operators_words() -> None:
@@ -631,7 +758,7 @@ def test_only_what_is_measured_to_help_takes_a_point_off_the_list(do: str, is_le
 @pytest.mark.parametrize(("settings", "yours", "not_yours"), [
     ("", set(), {"SYNC_FLUSH loses", "SYNC_MASTER answers"}),
     ("flushDiskType=SYNC_FLUSH", {"SYNC_FLUSH loses"}, {"SYNC_MASTER answers"}),
-    ("brokerRole=SYNC_MASTER", {"SYNC_MASTER answers"}, {"SYNC_FLUSH loses"}),
+    ("brokerRole=SYNC_MASTER", {"SYNC_MASTER with inSyncReplicas=1"}, {"SYNC_FLUSH loses"}),
     ("brokerRole=SYNC_MASTER\nenableDLegerCommitLog=true\ndLegerGroup=g\ndLegerPeers=n0-a:1;n1-b:1;n2-c:1\ndLegerSelfId=n0", set(),
      {"SYNC_MASTER answers", "SYNC_FLUSH loses"}),
     # Whether its master is one of them is not in the file.
