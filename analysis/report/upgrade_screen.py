@@ -507,8 +507,16 @@ def _of_file(found: Upgrade, shown: Screen, *, everything: bool) -> Iterator[Ent
 
 def _words(found: Upgrade) -> Iterator[Entry]:
     for one in found.words:
-        told = (" or ".join(map(repr, words)) or "no such line" for words in (one.before, one.after))
-        yield [f"log, {one.event}: {' -> '.join(told)}"]
+        stays = [words for words in one.before if words in one.after]
+        gone, new = (
+            " or ".join(repr(words) for words in some if words not in stays) for some in (one.before, one.after)
+        )
+        if not stays:
+            told = f"{gone or 'no such line'} -> {new or 'no such line'}"
+        else:
+            told = f"{gone} -> {new}" if gone and new else f"also {new}" if new else f"no more {gone}"
+            told += f"; its {counted(len(stays), 'other wording')} {'stays' if len(stays) == 1 else 'stay'}"
+        yield [f"log, {one.event}: {told}"]
 
 
 def _codes(found: Upgrade, *, everything: bool) -> Iterator[Entry]:

@@ -577,6 +577,7 @@ def test_alerts_are_all_that_alarms_hang_on(capsys: pytest.CaptureFixture[str]) 
     shown = capsys.readouterr().out
     assert "'registerBroker Exception,' -> 'Failed to register current broker to name server'" in shown
     assert "209 was UPDATE_AND_CREATE_ACL_CONFIG_FAILED, is POLLING_FULL" in shown
+    assert "log, reset of a group's offsets asked for: also 'Reset offset, topic='; its 1 other wording stays" in shown
     (covers,) = [line for line in shown.splitlines() if line.startswith("of logs this covers")]
     assert f"the lines that the lab knows, of {lines_known()} kinds" in covers
     assert f": {shown.count(chr(10) + 'log, ')} kinds read differently. Other lines may, too" in covers
