@@ -8,8 +8,8 @@ ones two kinds are lost to a group:
   consume it. The group did come that far: it consumed something at or above the offset, or its committed offset is beyond.
 - The message lies at or above the largest offset that the store has: it was acknowledged and is absent.
 
-An offset below the smallest has expired, so nothing can be said of it. A broker that forgets messages gives their offsets to others:
-of an offset that was acknowledged more than once each message is looked for by its number.
+An offset below the smallest has expired, so nothing can be said of it. A broker that forgets messages gives their offsets to
+others: of an offset that was acknowledged more than once each message is looked for by its number.
 """
 
 from __future__ import annotations

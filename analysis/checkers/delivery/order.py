@@ -26,8 +26,8 @@ def observe(inputs: Inputs) -> DataFrame:
 
 
 def of_queues(measure: str, count: Column, said: str, inputs: Inputs, trials: DataFrame) -> DataFrame:
-    """A count for each queue of the trials. Its place is the queue's earliest consumption that was no step ahead, or the last one of
-    a queue without any."""
+    """A count for each queue of the trials. Its place is the queue's earliest consumption that was no step ahead, or the last
+    one of a queue without any."""
     queues, reused = inputs.consumption.queues, inputs.consumption.reused
     if reused is not None:
         of_queue = ["trial", "topic", "broker", "queue"]
