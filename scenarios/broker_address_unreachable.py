@@ -18,7 +18,7 @@ INCIDENT = Incident(
     sign=Sign(
         pattern=LogPattern.NEVER_REACHED,
         events=(Logged.UNREACHABLE, Logged.CONNECTED),
-        because="all attempts to connect to one address failed from a log's beginning to its end, with none between "
-        "that succeeded: not an outage, but an address that this client never reaches",
+        because="all attempts to connect to one address failed, with none between that succeeded: where that goes on from a "
+        "log's beginning to its end, it is no outage, but an address that this client never reaches",
     ),
 )

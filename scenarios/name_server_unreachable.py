@@ -17,8 +17,7 @@ INCIDENT = Incident(
     sign=Sign(
         pattern=LogPattern.NAME_SERVER_UNREACHED,
         events=(Logged.UNREACHABLE, Logged.CONNECTED),
-        because="all attempts to connect to one name server failed from a log's beginning to its end, with none between that "
-        "succeeded",
+        because="all attempts to connect to one name server failed, with none between that succeeded",
         words=r":\d*9876\b",
     ),
 )

@@ -377,8 +377,7 @@ class _Scan:
         number, head = self._number(at), None
         timed = number
         if not regular and goes_on(line):
-            if self.clock.first_s is None:
-                self._alone(line, number)
+            self._alone(lines, at, line, number)
             if asked is None:
                 return
             timed, above = self._head_of(lines, at)
@@ -410,13 +409,16 @@ class _Scan:
         elif setting := _SETTING.search(line):
             self.result.settings[setting[1].decode()] = setting[2].decode("utf-8", "replace")
 
-    def _alone(self, line: bytes, number: int) -> None:
-        """Keep an exception of a file without any time before it, such as the one that ended a broker's start."""
+    def _alone(self, lines: Lines, at: int, line: bytes, number: int) -> None:
+        """Keep an exception that is below no warning and no error: the one that ended a broker's start, or one that was printed."""
         found = _EXCEPTION.match(line)
-        if found is not None and len(self.result.warned) < SHAPES_MAX:
-            sample = line[:SAMPLE_BYTES].decode("utf-8", "replace").strip()
-            known = self.result.warned.setdefault(sample, Warned("ERROR", number, sample, "", None, None, 0))
-            known.count += 1
+        if found is None or len(self.result.warned) >= SHAPES_MAX:
+            return
+        if self.clock.first_s is not None and _LEVEL.search(self._head_of(lines, at)[1], 0, _LEVEL_BYTES):
+            return
+        sample = line[:SAMPLE_BYTES].decode("utf-8", "replace").strip()
+        known = self.result.warned.setdefault(sample, Warned("ERROR", number, sample, "", None, None, 0))
+        known.count += 1
 
     def _warnings(self, lines: Lines) -> list[int]:
         """The lines that may be a warning or an error, while there are not too many of them."""

@@ -129,6 +129,9 @@ class Logged(StrEnum):
     NO_THREAD = "no thread could be made"
     NO_MEMORY = "JVM did not get its memory"
     OOM_KILLED = "kernel killed a Java process"
+    PROXY_SILENT = "a request of gRPC failed"
+    LEADER_SILENT = "a leader of DLedger was not heard"
+    LEADER_MOVED = "a leader of DLedger is to be another"
     PORT_TAKEN = "port taken"
     STORE_LOCKED = "store locked by another process"
     STORE_UNLOADED = "store not loaded"
@@ -398,7 +401,8 @@ WORDINGS: tuple[Wording, ...] = (
     Wording(
         event=Logged.UNREACHABLE, words="RemotingConnectException: connect to ",
         by=f"{_ROCKETMQ}.remoting.exception.RemotingConnectException", written="connect to ",
-        fields=r"(?P<error>Remoting\w+): connect to <?/?(?P<address>[^\s>]+)>? failed",
+        fields=r"(?P<error>Remoting\w+): connect to (?:<|\[(?=[^\]]*\] failed))?/?"
+        r"(?P<address>\[[^\]\s]+\]:\d+|[^\s<>\[\]]+(?: #[^<>]{0,100})?)[>\]]? failed",
     ),
     # What it failed with stands below it.
     _all(
@@ -498,10 +502,9 @@ WORDINGS: tuple[Wording, ...] = (
         Logged.UNREACHABLE, "dial tcp ", "net.OpError",
         rf"dial tcp (?:\S+->)?{_NAMED}: (?P<error>connect: [a-z ]+|i/o timeout|no route to host|operation timed out)",
     ),
-    # gRPC's, by the name of its Netty.
+    # Of Netty as gRPC has it, and as RocketMQ's own clients of gRPC do.
     _all(
-        Logged.UNREACHABLE, "io.grpc.netty.shaded.io.netty.channel.AbstractChannel$AnnotatedConnectException: ",
-        "io.grpc.netty.shaded",
+        Logged.UNREACHABLE, "shaded.io.netty.channel.AbstractChannel$AnnotatedConnectException: ", "io.netty",
         rf"(?P<error>[Cc]onnection (?:refused|timed out)).*?: \S*?/?{_NAMED}",
     ),
     # Before 4.5.0 with a comma.
@@ -650,6 +653,21 @@ WORDINGS: tuple[Wording, ...] = (
     *(
         _all(Logged.OOM_KILLED, words, "Linux", r"\((?P<java>java)\)")
         for words in ("Out of memory: Kill process ", "Out of memory: Killed process ", "Memory cgroup out of memory: Kill")
+    ),
+    *(
+        _all(
+            Logged.PROXY_SILENT, f"StatusRuntimeException: {status}", "io.grpc",
+            rf"StatusRuntimeException: (?P<error>{status}(?:: [\w ]{{1,60}})?)(?:.*?remote_addr=\S*?/?{_NAMED})?",
+        )
+        for status in ("UNAVAILABLE", "DEADLINE_EXCEEDED")
+    ),
+    _all(
+        Logged.LEADER_SILENT, "[HeartBeatTimeOut] lastLeaderHeartBeatTime: ",
+        "io.openmessaging.storage.dledger.DLedgerLeaderElector",
+    ),
+    _all(
+        Logged.LEADER_MOVED, "preferredLeaderId = ", "io.openmessaging.storage.dledger.DLedgerServer",
+        r"preferredLeaderId = (?P<error>\S+ is not online|\S+ transferee fall behind index|\S+ which has the smallest fall behind)",
     ),
     _all(Logged.PORT_TAKEN, "java.net.BindException: Address already in use", "java.net"),
     _all(Logged.STORE_LOCKED, "MQ already started", f"{_ROCKETMQ}.store.DefaultMessageStore"),

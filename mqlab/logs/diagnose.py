@@ -174,8 +174,8 @@ def report(found: Diagnosis) -> Iterator[str]:
         yield ""
         yield "none of the known incidents is in these logs"
         yield from _warned(found, "their commonest warnings and errors:")
-        yield "incidents that leave no line in logs, and what to look at instead:"
-        yield from (f"  {incident}: {instead}" for incident, instead in sorted(found.silent.items()))
+        yield f"{len(found.silent)} incidents leave no line in logs; `mqlab list NAME` says what to look at instead:"
+        yield f"  {', '.join(sorted(found.silent))}"
     else:
         if found.warned:
             yield ""

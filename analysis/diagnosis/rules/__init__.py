@@ -46,6 +46,7 @@ RULES: tuple[Callable[[Logs], Iterator[Found]], ...] = (
     routes.without,
     unreachable.gone,
     unreachable.never_reached,
+    unreachable.pasted,
     stores.map_failed,
     stores.not_writable,
     offsets.past_the_end,

@@ -29,7 +29,9 @@ def without(logs: Logs) -> Iterator[Found]:
             lines = sum(one.count for one in group)
             made = [one for one in logs.of(Logged.TOPIC_MADE) if one.get("topic") == topic]
             soon = any(from_s is not None and overlap(one, from_s - MADE_S, from_s + MADE_S) for one in made)
-            if lines < LINES_MIN or soon:
+            # One line of a log that stands alone is mostly a pasted exception.
+            is_alone = lines < LINES_MIN and len({one.node for one in logs.files}) == 1
+            if soon or (lines < LINES_MIN and not is_alone):
                 continue
             went = [one for one in logs.of(Logged.BROKER_WENT) if overlap(one, from_s, to_s, GAP_S)]
             against = [
@@ -37,8 +39,11 @@ def without(logs: Logs) -> Iterator[Found]:
                 for one in went[:1]
             ]
             against += [f"the topic was made at {words_of(one.from_s)}" for one in made[:1]]
+            against += (
+                ["one line: a topic that is made with its first message has no route for a moment"] if is_alone else []
+            )
             yield Found(
                 pattern=LogPattern.NO_ROUTE, sure=Sure.POSSIBLE if against else Sure.LIKELY, from_s=from_s, to_s=to_s,
                 topics=distinct([topic]), lines=lines_of(group), against=tuple(against),
-                why=(f"name servers had no route of {topic or 'a topic'}, by {lines} lines",),
+                why=(f"name servers had no route of {topic or 'a topic'}, by {lines} line{'s' if lines > 1 else ''}",),
             )  # fmt: skip

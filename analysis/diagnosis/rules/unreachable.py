@@ -26,6 +26,9 @@ _NAME_SERVER = re.compile(r":\d*9876$")
 _DOCKER = ipaddress.ip_network("172.16.0.0/12")
 NOT_ROUTED = "the address of a container, which is reached from its own host alone unless it is published"
 OF_ITSELF = "the address of each host itself: what runs elsewhere, or in another container, reaches itself there"
+NO_ADDRESS = "null"
+NONE_GIVEN = "what a client says that was given no name server"
+NO_COMMENT = "a value with a comment behind it: properties take the rest of the line as the value"
 
 
 def gone(logs: Logs) -> Iterator[Found]:
@@ -143,6 +146,38 @@ def never_reached(logs: Logs) -> Iterator[Found]:
             why=(f"each of {tries} attempts to connect to {address} failed, and none succeeded",
                  *(f"it is {one}" for one in (what,) if one)),
             against=() if what else (f"the {whose} may have been down all the time: see its own log",),
+        )  # fmt: skip
+
+
+def pasted(logs: Logs) -> Iterator[Found]:
+    """Addresses that an application's log has a few failed attempts of, and nothing else that would tell why: mostly an exception
+    that somebody pasted.
+
+    Whether such an address is never reached, or its node was down for a moment, no log here can say. RocketMQ's own logs have such
+    lines as its processes end.
+    """
+    if len({one.node for one in logs.files}) != 1 or any(one.stock_layout for one in logs.files):
+        return
+    told = {address for found in (*gone(logs), *never_reached(logs)) for address in found.brokers}
+    tried: dict[str, list[Event]] = {}
+    for one in _refused(logs):
+        address = one.get("address")
+        if address and address not in told and logs.broker_at(address) not in told:
+            tried.setdefault(address, []).append(one)
+    for address, events in tried.items():
+        if sum(one.count for one in events) >= ATTEMPTS_MIN or _was_reached(logs, events[0].node, address):
+            continue
+        is_server = bool(_NAME_SERVER.search(address)) or address == NO_ADDRESS
+        what = NONE_GIVEN if address == NO_ADDRESS else NO_COMMENT if "#" in address else _what_kind(address)
+        from_s, to_s = span(events)
+        yield Found(
+            pattern=LogPattern.NAME_SERVER_UNREACHED if is_server else LogPattern.NEVER_REACHED,
+            from_s=from_s, to_s=to_s, lines=lines_of(events), brokers=(address,),
+            sure=Sure.LIKELY if what else Sure.POSSIBLE,
+            why=(f"an attempt to connect to {address} failed", *(f"it is {one}" for one in (what,) if one)),
+            against=() if what else (
+                "few attempts do not tell an address that is never reached from a node that was down at that moment",
+            ),
         )  # fmt: skip
 
 
