@@ -428,8 +428,10 @@ def all_lines(found: Upgrade, shown: Screen, conf_name: str = "") -> list[str]:
     return [head(found, shown, conf_name), *(line for one in told for line in one.lines(len(one.entries)))]
 
 
-def fitting(found: Upgrade, shown: Screen, lines_max: int = LINES_MAX) -> list[tuple[Heading, int]]:
-    """Each heading with the number of its entries that fit so many lines."""
+def fitting(
+    found: Upgrade, shown: Screen, lines_max: int = LINES_MAX, prepared_min: int = PREPARED_MIN
+) -> list[tuple[Heading, int]]:
+    """Each heading with the number of its entries that fit so many lines; of what is to be prepared at least so many."""
     told = headings(found, shown)
     most = [min(one.most, len(one.entries)) for one in told]
     while True:
@@ -441,7 +443,7 @@ def fitting(found: Upgrade, shown: Screen, lines_max: int = LINES_MAX) -> list[t
             [number for number, one in enumerate(told) if number and most[number] > max(one.least, floor)]
             for floor in (OTHERS_MIN, 1)
         )
-        first = [0] if most[0] > max(PREPARED_MIN, told[0].least) else []
+        first = [0] if most[0] > max(prepared_min, told[0].least) else []
         if not (may_go := some or first or few):
             return list(zip(told, most, strict=True))
         most[max(may_go, key=lambda number: most[number])] -= 1

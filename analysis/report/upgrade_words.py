@@ -8,7 +8,7 @@ from analysis.report.html import asset, environment
 from analysis.report.upgrade import Upgrade
 from analysis.report.upgrade_screen import LEADS_TO, MORE, Screen, fitting, head, headings
 
-LINES_OF_PAGE = 45
+LINES_OF_PAGE, PREPARED_OF_PAGE = 45, 5
 """Of the terminal: on a telephone they stand on five screens."""
 
 
@@ -19,7 +19,9 @@ def page(found: Upgrade, shown: Screen, conf_name: str = "") -> str:
         .get_template("upgrade.html.j2")
         .render(
             head=head(found, shown, conf_name),
-            headings=[(one, most) for one, most in fitting(found, shown, LINES_OF_PAGE) if one.title != MORE],
+            headings=[
+                (one, most) for one, most in fitting(found, shown, LINES_OF_PAGE, PREPARED_OF_PAGE) if one.title != MORE
+            ],
             leads_to=LEADS_TO,
             everything=headings(found, shown, everything=True),
             style=Markup(asset("style.css")),  # our own file, not data
