@@ -21,7 +21,7 @@ from rich.console import Console
 
 from harness.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, LabError, UsageError, shown
 from harness.paths import PACKAGES
-from harness.printable import printable_lines
+from harness.printable import printable, printable_lines
 from harness.signals import interruptible
 from mqlab import needs
 from mqlab.console import console as lab_console
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with tempfile.NamedTemporaryFile("w", prefix="mqlab-", suffix=".txt", delete=False) as file:
             traceback.print_exc(file=file)
         console.print(
-            f"mqlab: a defect of mqlab itself ({type(error).__name__}: {error}); its traceback is in {file.name}",
+            printable(f"mqlab: a defect of mqlab itself ({type(error).__name__}: {error}); its traceback is in {file.name}"),
             markup=False, highlight=False, soft_wrap=True,
         )  # fmt: skip
         return EXIT_FAILED

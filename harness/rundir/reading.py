@@ -11,6 +11,7 @@ from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from harness.printable import printable
 from harness.rundir.integrity import EVENTS, Damage, Look, damage_of_content
 from harness.rundir.manifest import ENDED, DeploymentRecord, Manifest, SealedFile, TrialRecord, read_manifest
 from harness.rundir.own_files import require_own_files
@@ -43,7 +44,7 @@ class RunDirectory:
         """What a reader has to know before anything that is said of the run: its damage by name, then what it lacks."""
         # What spoils something comes before what is only left out.
         ranked = sorted(self.damage, key=lambda damage: not damage.trials)
-        return (*(f"{DAMAGED}{damage.words}" for damage in ranked), *self.problems)
+        return (*(f"{DAMAGED}{damage.words}" for damage in ranked), *map(printable, self.problems))
 
     def told(self) -> Manifest:
         """The manifest with the reservations before its own notes."""

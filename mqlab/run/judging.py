@@ -17,7 +17,6 @@ from rich.console import Console
 import scenarios
 from analysis.packages import pack_packages
 from analysis.spark_settings import is_local
-from analysis.verdicts.numbers import printable
 from analysis.verdicts.order import natural_key
 from analysis.verdicts.unjudged import UnjudgedClaims
 from harness.errors import (
@@ -31,6 +30,7 @@ from harness.errors import (
 )
 from harness.host.facts import own_commit
 from harness.model.scenario import Scenario
+from harness.printable import printable
 from harness.releases.cache import cache_folder
 from harness.releases.java import Java, find_java
 from harness.rundir.joined import join_histories
@@ -38,6 +38,7 @@ from harness.rundir.manifest import Manifest, read_manifest
 from harness.rundir.reading import DAMAGED
 from mqlab.ask.recorded import committed_ledger
 from mqlab.console import console as lab_console
+from mqlab.console import print_lines
 from mqlab.kinds import FOLDER, FOLDER_OR_URL, NEW_ZIP, RECORDED
 from mqlab.load import options as load_options
 from mqlab.options import Adder, add_analysis, print_json
@@ -120,9 +121,9 @@ def judge_load(path: Path, options: argparse.Namespace, java: Java, console: Con
     if options.json:
         print_json(dataclasses.asdict(judged))
     else:
-        print("\n".join(judged.lines()))
+        print_lines(judged.lines())
     told, code = against(judged, options.fail_if)
-    print("".join(f"{line}\n" for line in told), end="", file=sys.stderr if options.json else sys.stdout)
+    print_lines(told, stderr=options.json)
     print_report(path, options, page)
     return code or exit_code(judged.findings, options.strict)
 
@@ -167,7 +168,7 @@ def analyse(
     from analysis.report.write import write_reports
 
     def progress(text: str) -> None:
-        console.print(f"analysis: {text}", markup=False, highlight=False, soft_wrap=True)
+        console.print(printable(f"analysis: {text}"), markup=False, highlight=False, soft_wrap=True)
 
     code, place = own_commit(), spark_place(options, java.home)
     commit = "" if code.dirty else code.id
@@ -225,20 +226,19 @@ def judge(
     findings, is_quick = data.findings, data.manifest.budget == "quick"
     tried = agreement.tried(findings) if is_quick else findings
     shown = agreement.beside_record(tried, committed_ledger()) if is_quick else tried
-    told = [f"{words}\n" for words in evidence_told(data.manifest.notes, data.manifest.command)]
-    print("".join(told), end="", file=sys.stderr if options.json else sys.stdout)
+    print_lines(evidence_told(data.manifest.notes, data.manifest.command), stderr=options.json)
     if options.json:
         print_json([dataclasses.asdict(finding) for finding in findings])
     elif sys.stdout.isatty():
         lab_console().print(summary_table(shown))
     else:
-        print("\n".join(summary_lines(shown)))
+        print_lines(summary_lines(shown))
     if not options.json:
-        print("".join(f"{line}\n" for line in trials_told(data)), end="")
+        print_lines(trials_told(data))
     ours = [one for one in tried if one.incident in {scenario.name for scenario in scenarios.ALL}]
     if is_quick and not options.json:
         compared = agreement.lines(agreement.agreements(ours, committed_ledger())) if ours else []
-        print("\n".join([*agreement.left_out(findings), *compared]))
+        print_lines([*agreement.left_out(findings), *compared] or [""])
     return exit_code(findings, options.strict)
 
 
@@ -390,5 +390,5 @@ def show_changes(options: argparse.Namespace, console: Console) -> int:
     if options.json:
         print_json(dataclasses.asdict(found))
     else:
-        print("\n".join(found.lines()))
+        print_lines(found.lines())
     return EXIT_OK

@@ -18,6 +18,7 @@ from harness.releases.jars import known_releases, recorded_releases
 from harness.rundir.layout import new_run_id
 from harness.rundir.manifest import Manifest, read_manifest
 from harness.scratch import scratch_folder
+from mqlab.console import print_lines
 from mqlab.options import DEFAULT_RUNS, print_json
 from mqlab.run.bundle import open_bundle
 from mqlab.run.recorded_command import command_of_run
@@ -124,7 +125,7 @@ def _compare(now: Path, then: Path, options: argparse.Namespace) -> int:
     if options.json:
         print_json({**dataclasses.asdict(found), "same": found.is_same})
     else:
-        print("\n".join(found.lines()))
+        print_lines(found.lines())
     return EXIT_MISMATCH if options.strict and not found.is_same else 0
 
 

@@ -23,6 +23,7 @@ from harness.run.context import DEPLOYMENT_S_MAX
 from harness.rundir.reading import read_run_directory
 from mqlab.ask.looking import prepare
 from mqlab.ask.recorded import committed_ledger
+from mqlab.console import print_lines
 from mqlab.kinds import INCIDENT_OR_BUNDLE, NAME, NEW_FOLDER, PARAMETER, RELEASE, SEED, is_bundle, number
 from mqlab.options import (
     DEFAULT_RUNS,
@@ -182,11 +183,11 @@ def _judge(path: Path, chosen: Scenario, options: argparse.Namespace, java: Java
             }
         )
         return EXIT_OK
-    print("\n".join(trial_lines(data)))
+    print_lines(trial_lines(data))
     if not data.findings:
         print("no claim is about this arm with these parameters")
     elif chosen.name in {one.name for one in scenarios.ALL}:
-        print("\n".join(agreement.lines(agreement.agreements(data.findings, committed_ledger()))))
+        print_lines(agreement.lines(agreement.agreements(data.findings, committed_ledger())))
     else:
-        print("\n".join(summary_lines(data.findings)))
+        print_lines(summary_lines(data.findings))
     return EXIT_OK
