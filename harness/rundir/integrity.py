@@ -8,9 +8,19 @@ from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from harness.bounded import DOCUMENT_BYTES_MAX, LINE_BYTES_MAX, opened
-from harness.errors import RunDirectoryError
+from harness.errors import RunDirectoryError, shown
+from harness.printable import printable
 from harness.rundir.decode import read_document
-from harness.rundir.manifest import ENDED, BegunTrial, DeploymentRecord, Manifest, SealedFile, TrialRecord
+from harness.rundir.manifest import (
+    ENDED,
+    BegunTrial,
+    DeploymentRecord,
+    Manifest,
+    SealedFile,
+    TrialRecord,
+    is_zone,
+)
+from harness.rundir.own_files import why_no_place
 from harness.rundir.sealing import DEPLOYMENT_FILE, TRIAL_FILE, FileSum, damage_of_numbers, evidence_files, read_sum
 from harness.unpacked import PIECE_BYTES, PackedError, Unpacked
 
@@ -39,8 +49,8 @@ class Damage:
 
     @property
     def words(self) -> str:
-        """In a sentence's words."""
-        return f"{self.file} {self.what}"
+        """In a sentence's words, on one line."""
+        return printable(f"{self.file} {self.what}")
 
 
 def damage_of_content(path: Path, sealed: SealedFile | None) -> str:
@@ -231,6 +241,9 @@ class Look:
         if own != name:
             self._found(file, f"is that of {own}", spoiled or frozenset({name}))
             return None
+        if what := _foreign_value(record):
+            self._found(file, what, spoiled or frozenset({name}))
+            return None
         if self.manifest.sealed and record.run != self.manifest.run:
             self._found(file, f"is of another run, {record.run or 'one that is not sealed'}", spoiled)
             return None
@@ -260,6 +273,17 @@ class Look:
             self._found(f"{place}/{missing}", what, spoiled)
         for name in sorted(there.keys() - files.keys()):
             self._found(f"{place}/{name}", f"{FOREIGN}{place}/{record} does not name it")
+
+
+def _foreign_value(record: TrialRecord | DeploymentRecord) -> str:
+    """A value of a record that no writer of the lab gives it, in words; empty where there is none.
+
+    Whoever reads a run opens what it names, and reads its logs' times in its zone.
+    """
+    if isinstance(record, DeploymentRecord) and not is_zone(record.log_zone):
+        return f"has {shown(record.log_zone)} as the zone of its logs, which is no zone"
+    named = (record.deployment, *record.files) if isinstance(record, TrialRecord) else (*record.files,)
+    return next(filter(None, map(why_no_place, named)), "")
 
 
 def _planned_of(records: Mapping[str, TrialRecord], planned: Sequence[str]) -> dict[str, TrialRecord]:

@@ -1,5 +1,6 @@
 """manifest.json, trial.json and deployment.json."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,8 @@ TrialStatus = Literal["planned", "running", "complete", "failed", "interrupted"]
 
 ENDED: tuple[TrialStatus, ...] = ("complete", "failed", "interrupted")
 """A trial of these is over, and its files are sealed."""
+
+_ZONE = re.compile(r"(?:UTC|GMT)(?:[+-](?:(?:0?[0-9]|1[0-7])(?::[0-5][0-9])?|18(?::00)?))?")
 
 FREEZE = "freeze"
 """The injection that freezes the store's file system."""
@@ -232,6 +235,11 @@ class DeploymentRecord:
     def _as_set(self, prefix: str, settings: Mapping[str, str]) -> dict[str, str]:
         changed = {change.partition(":")[0] for change in self.overrides}
         return {key: value for key, value in settings.items() if f"{prefix}.{key}" not in changed}
+
+
+def is_zone(text: str) -> bool:
+    """Whether log lines may be of that zone: UTC, GMT, or either with an offset of up to 18 hours, as Java has them."""
+    return _ZONE.fullmatch(text) is not None
 
 
 def read_manifest(run_path: Path) -> Manifest:

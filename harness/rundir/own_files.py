@@ -9,6 +9,16 @@ from typing import BinaryIO
 
 from harness.bounded import opened
 from harness.errors import RunDirectoryError, shown
+from harness.printable import excerpt, printable
+
+DEPTH_MAX = 64
+"""So many folders may lie in each other below a run, of which those of the lab have some ten."""
+NAME_BYTES_MAX = 255
+"""Of one name, as Linux's file systems have it (``NAME_MAX``)."""
+PLACE_BYTES_MAX = 2048
+"""Of a place below a run, half of the longest path of Linux (``PATH_MAX``)."""
+_GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
+_AGAIN = "Copy the run again from where it was made."
 
 
 def own_file(folder: Path, *place: str) -> Path | None:
@@ -53,30 +63,60 @@ def opened_own(folder: Path, *place: str) -> BinaryIO:
 def require_own_files(folder: Path) -> None:
     """Refuse a folder in which a link, a pipe or a device is anywhere: whoever reads or writes there would do so elsewhere.
 
-    Raises RunDirectoryError.
+    What cannot be looked at is refused, too, and what is nested too deeply. Raises RunDirectoryError.
     """
-    folders = [str(folder)]
+    folders = [(str(folder), 0)]
     while folders:
+        path, depth = folders.pop()
+        require_shallow(path, depth)
         try:
-            with os.scandir(folders.pop()) as entries:
+            with os.scandir(path) as entries:
                 for entry in entries:
                     mode = entry.stat(follow_symlinks=False).st_mode
                     if stat.S_ISDIR(mode):
-                        folders.append(entry.path)
+                        folders.append((entry.path, depth + 1))
                     # A JVM may leave a socket behind, which no file of a run can be opened by.
                     elif not (stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
                         raise RunDirectoryError(
-                            f"{Path(entry.path)} is a link, a pipe or a device, and a run holds folders and files alone",
+                            f"{printable(entry.path)} is a link, a pipe or a device, and a run holds folders and files alone",
                             advice="Put in its place what it leads to, if that is the run's own, or copy the run again from where "
                             "it was made.",
                         )
-        except OSError:
-            # Of a run under way something goes while it is looked at; what cannot be read is said by whoever wants it.
-            continue
+        except OSError as error:
+            # Of a run under way something goes while it is looked at.
+            if error.errno in _GONE:
+                continue
+            raise RunDirectoryError(
+                f"{excerpt(path)} cannot be looked at ({error.strerror}), and a link in it might lead out of the run",
+                advice="Let its user read it, or copy the run again from where it was made.",
+            ) from error
+
+
+def require_shallow(path: str, depth: int) -> None:
+    """Refuse a folder that lies in more others than any of a run. Raises RunDirectoryError."""
+    if depth > DEPTH_MAX:
+        raise RunDirectoryError(
+            f"{excerpt(path)} lies in more than {DEPTH_MAX} folders, and no run is nested so deeply", advice=_AGAIN
+        )
 
 
 def require_own_places(places: Iterable[str], what: str) -> None:
-    """Refuse places below a folder that lead out of it. Raises RunDirectoryError."""
+    """Refuse places below a run that lead out of it, or that no file of it can have. Raises RunDirectoryError."""
     for place in places:
-        if "\0" in place or {"/", "//", ".."} & {*PurePosixPath(place).parts}:
-            raise RunDirectoryError(f"{what} names {shown(place)}, which lies outside of the run")
+        if why := why_no_place(place):
+            raise RunDirectoryError(f"{what} {why}", advice=_AGAIN)
+
+
+def why_no_place(place: str) -> str:
+    """Why a document names there what is no place below a run; empty where it is one."""
+    if "\0" in place or {"/", "//", ".."} & {*PurePosixPath(place).parts}:
+        return f"names {shown(place)}, which lies outside of the run"
+    if place in ("", ".") or place != str(PurePosixPath(place)):
+        return f"names {shown(place)}, which is no place of a run"
+    if max(map(_length, place.split("/"))) > NAME_BYTES_MAX or _length(place) > PLACE_BYTES_MAX:
+        return f"names {shown(place)}, which is longer than any file's name"
+    return ""
+
+
+def _length(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))

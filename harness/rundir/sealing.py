@@ -15,6 +15,7 @@ from harness.bounded import LINE_BYTES_MAX, opened
 from harness.errors import RunDirectoryError
 from harness.rundir.files import TEMPORARY, flush_to_disk
 from harness.rundir.manifest import SealedFile
+from harness.rundir.own_files import require_shallow
 
 TRIAL_FILE, DEPLOYMENT_FILE = "trial.json", "deployment.json"
 
@@ -28,17 +29,24 @@ _CHUNK_BYTES = LINE_BYTES_MAX
 
 
 def evidence_files(folder: Path) -> list[Path]:
-    """The files of a trial's folder, or of a deployment's, that are evidence, in the order of their names."""
+    """The files of a trial's folder, or of a deployment's, that are evidence, in the order of their names.
+
+    Raises RunDirectoryError: folders are nested too deeply.
+    """
     return sorted(_evidence_below(folder)) if folder.is_dir() else []
 
 
 def _evidence_below(folder: Path) -> Iterator[Path]:
-    for path in folder.iterdir():
-        if path.is_dir() and not path.is_symlink():
-            if path.name not in _NO_EVIDENCE:
-                yield from _evidence_below(path)
-        elif path.name not in (TRIAL_FILE, DEPLOYMENT_FILE) and not path.name.endswith(_NO_EVIDENCE_SUFFIXES):
-            yield path
+    folders = [(folder, 0)]
+    while folders:
+        above, depth = folders.pop()
+        require_shallow(str(above), depth)
+        for path in above.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                if path.name not in _NO_EVIDENCE:
+                    folders.append((path, depth + 1))
+            elif path.name not in (TRIAL_FILE, DEPLOYMENT_FILE) and not path.name.endswith(_NO_EVIDENCE_SUFFIXES):
+                yield path
 
 
 def seal(folder: Path) -> dict[str, SealedFile]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import json
 import os
 import random
@@ -23,14 +24,17 @@ from analysis.evidence.tables import DAMAGED, TRIALS, frame_of
 from analysis.evidence.trials import trial_facts, trials_frame
 from analysis.report import html
 from analysis.report.write import write_page, write_reports
-from harness.errors import EXIT_OK, EXIT_USAGE, RunDirectoryError
+from harness.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, AnalysisError, RunDirectoryError
 from harness.model.rocketmq import LOCK_LIFE, LOCK_LIFE_MS
 from harness.rundir.decode import read_document
 from harness.rundir.documents import write_document
 from harness.rundir.files import replace_file
-from harness.rundir.manifest import BegunTrial, DeploymentRecord, Manifest, TrialRecord, read_manifest
+from harness.rundir.manifest import BegunTrial, DeploymentRecord, Manifest, TrialRecord, is_zone, read_manifest
+from harness.rundir.own_files import require_own_files
 from harness.rundir.reading import read_run_directory
+from harness.rundir.sealing import evidence_files
 from harness.rundir.writing import RunWriter
+from mqlab.console import print_lines
 from mqlab.main import main
 from tests.lib.hostile_runs import HOSTILE_VALUES, damage, damaged_line, damaged_lines
 from tests.lib.own_scenarios import own_load
@@ -238,6 +242,149 @@ def test_a_manifest_names_nothing_outside_of_its_run(small_runs: Sequence[Path],
         write_document(run / "manifest.json", changed)
         with pytest.raises(RunDirectoryError, match="which lies outside of the run"):
             read_manifest(run)
+
+
+@pytest.mark.parametrize("place", ["trials/", "x/", "./", ".", "", "a//b"])
+def test_a_manifest_names_files_as_a_run_has_them(small_runs: Sequence[Path], tmp_path: Path, place: str) -> None:
+    run = shutil.copytree(small_runs[0], tmp_path / "run")
+    write_document(run / "manifest.json", dataclasses.replace(read_manifest(run), documents={place: "0" * 64}))
+    with pytest.raises(RunDirectoryError, match="which is no place of a run"):
+        read_run_directory(run)
+
+
+@pytest.mark.parametrize("place", ["trials/" + "x" * 256, "a/" * 1100 + "x", "\u00e4" * 128])
+def test_a_name_that_no_file_can_have_is_a_sentence(small_runs: Sequence[Path], tmp_path: Path, place: str) -> None:
+    run = shutil.copytree(small_runs[0], tmp_path / "run")
+    write_document(run / "manifest.json", dataclasses.replace(read_manifest(run), documents={place: "0" * 64}))
+    with pytest.raises(RunDirectoryError, match="which is longer than any file's name") as caught:
+        read_run_directory(run)
+    assert caught.value.advice
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("place", ["../../elsewhere", "/proc", "x" * 256, "x/"])
+@pytest.mark.parametrize("field", ["deployment", "files"])
+def test_a_trial_that_names_what_is_no_place_of_the_run_is_damaged_alone(
+    tmp_path: Path, field: str, place: str
+) -> None:
+    run = tmp_path / "run"
+    unpack_run(SEALED / "append-lock-over-1s.json.xz", run)
+    path = sorted(run.glob("trials/*/trial.json"))[0]
+    record = read_document(TrialRecord, path)
+    sealed = next(iter(record.files.values()))
+    changed: Mapping[str, Any] = {"deployment": place} if field == "deployment" else {"files": {place: sealed}}
+    write_document(path, dataclasses.replace(record, **changed))
+    read = read_run_directory(run)
+    (damaged,) = (one for one in read.damage if one.file == f"trials/{record.trial}/trial.json")
+    assert "which lies outside of the run" in damaged.what or "which is" in damaged.what
+    assert damaged.trials == {record.trial}
+    assert place not in {trial.deployment for trial in read.trials}
+    assert place not in {deployment.deployment for deployment in read.deployments}
+    assert read.evidence("trials/*/history/*.jsonl")
+    assert not any(record.trial in one.parts for one in read.evidence("trials/*/history/*.jsonl"))
+
+
+@pytest.mark.parametrize("zone", ["UTC+99:99", "\x1b]0;pwn\x07", "", "Mars/Base", "GMT+19"])
+def test_a_zone_that_is_none_damages_its_deployment(tmp_path: Path, zone: str) -> None:
+    run = tmp_path / "run"
+    unpack_run(SEALED / "append-lock-over-1s.json.xz", run)
+    path = sorted(run.glob("deployments/*/deployment.json"))[0]
+    record = read_document(DeploymentRecord, path)
+    write_document(path, dataclasses.replace(record, log_zone=zone))
+    read = read_run_directory(run)
+    (damaged,) = (one for one in read.damage if one.file == f"deployments/{record.deployment}/deployment.json")
+    assert damaged.words.endswith("as the zone of its logs, which is no zone")
+    assert damaged.trials == {one.trial for one in read.trials if one.deployment == record.deployment}
+    assert record.deployment not in {one.deployment for one in read.deployments}
+
+
+@pytest.mark.parametrize("zone", ["UTC", "GMT", "GMT+8", "GMT+08:00", "UTC-3:30", "GMT+18"])
+def test_a_zone_of_logs_is_one(zone: str) -> None:
+    assert is_zone(zone)
+
+
+@pytest.mark.parametrize("depth", [65, 1100, 3000])
+@pytest.mark.parametrize("within", ["trials/load", "deployments/d"])
+def test_folders_that_lie_in_each_other_without_end_are_a_sentence(
+    small_runs: Sequence[Path], tmp_path: Path, within: str, depth: int
+) -> None:
+    run = shutil.copytree(small_runs[0], tmp_path / "run")
+    (run / within).mkdir(parents=True, exist_ok=True)
+    before = Path.cwd()
+    os.chdir(run / within)
+    try:
+        for _ in range(depth):
+            os.mkdir("a")  # noqa: PTH102
+            os.chdir("a")
+    finally:
+        os.chdir(before)
+    for does in (read_run_directory, RunWriter.open, write_page):
+        with pytest.raises(RunDirectoryError, match="lies in more than 64 folders") as caught:
+            does(run)
+        assert len(str(caught.value)) < 1000
+    with pytest.raises(RunDirectoryError, match="lies in more than 64 folders"):
+        evidence_files(run / within)
+
+
+def test_a_folder_that_cannot_be_looked_at_is_refused(
+    small_runs: Sequence[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scan = os.scandir
+
+    def unreadable(path: str) -> Any:
+        if path.endswith("history"):
+            raise OSError(errno.ENAMETOOLONG, "File name too long", path)
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", unreadable)
+    with pytest.raises(RunDirectoryError, match=r"history cannot be looked at \(File name too long\)"):
+        require_own_files(small_runs[0])
+
+
+def test_a_folder_that_goes_while_it_is_looked_at_is_none(
+    small_runs: Sequence[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scan = os.scandir
+
+    def gone(path: str) -> Any:
+        if path.endswith("history"):
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", gone)
+    require_own_files(small_runs[0])
+
+
+STEERING = "a\n\x1b]0;pwn\x07\x1b[2J\u202e\x9b31m"
+
+
+def test_the_names_of_a_runs_files_steer_no_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    unpack_run(SEALED / "append-lock-over-1s.json.xz", run)
+    trial = sorted(run.glob("trials/*"))[0]
+    (trial / "history" / f"{STEERING}.jsonl").write_text("{}\n")
+    read = read_run_directory(run)
+    (damaged,) = read.damage
+    assert damaged.file.endswith(f"{STEERING}.jsonl")
+    assert damaged.words.isprintable()
+    assert all(said.isprintable() for said in read.reservations())
+
+    def told(run_dir: Path, scenarios: Any, place: Any, progress: Callable[[str], None], *_: Any) -> None:
+        progress(STEERING)
+        raise AnalysisError("so far")
+
+    monkeypatch.setattr("analysis.pipeline.analyze", told)
+    assert main(["analyze", str(run)]) == EXIT_FAILED
+    told_of = capsys.readouterr()
+    assert "analysis: a\\n\\x1b]0;pwn\\x07" in told_of.err
+    assert all(line.isprintable() for line in (told_of.out + told_of.err).split("\n"))
+
+
+def test_each_line_of_a_run_stays_one(capsys: pytest.CaptureFixture[str]) -> None:
+    print_lines([STEERING, "next"])
+    assert capsys.readouterr().out == "a\\n\\x1b]0;pwn\\x07\\x1b[2J\\u202e\\x9b31m\nnext\n"
 
 
 def test_a_document_that_is_a_pipe_holds_nobody_up(tmp_path: Path) -> None:
