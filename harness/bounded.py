@@ -19,7 +19,8 @@ DOCUMENT_BYTES_MAX = 2**28
 LINE_BYTES_MAX = 2**22
 """Of a line of a log or a history, whose longest have some kibibytes."""
 VALUES_MAX = 2**23
-"""Of a document of JSON. Each takes up to 90 bytes of memory, and as few as two of the text. A run of the record has a million."""
+"""Of a document of JSON, or of an answer. Each takes up to 90 bytes of memory, and as few as two of the text. A run of
+the record has a million."""
 
 
 _NO_FILE = {errno.ENXIO: "it is no file", errno.ELOOP: "it is a link, and links are not followed"}
@@ -72,6 +73,11 @@ def lines_of(file: BinaryIO, bytes_max: int = LINE_BYTES_MAX) -> Iterator[bytes]
         if len(line) > bytes_max:
             raise OSError(errno.EFBIG, f"it has a line of more than {bytes_max:,} bytes")
         yield line
+
+
+def values_of(data: bytes) -> int:
+    """How many values JSON, or lines of it, may have at most: the marks that stand before one, or end a line."""
+    return sum(data.count(mark) for mark in (b",", b":", b"[", b"{", b"\n"))
 
 
 def require_few_values(text: str) -> None:

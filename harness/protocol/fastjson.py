@@ -11,6 +11,7 @@ import reprlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from harness.bounded import VALUES_MAX, values_of
 from harness.errors import AnswerError
 from harness.printable import excerpt
 
@@ -25,7 +26,9 @@ _STRING_OR_KEY = re.compile(r'"(?:[^"\\]++|\\.)*+"?+|([{,]\s*+)(-?[0-9]++)(?=\s*
 
 
 def read_json(text: bytes, by: str) -> object:
-    """The value that a node wrote. Raises AnswerError, which names it, where it is none."""
+    """The value that a node wrote. Raises AnswerError, which names it, where it is none, or takes too much memory."""
+    if len(text) > VALUES_MAX and values_of(text) > VALUES_MAX:
+        raise AnswerError.nonsense(by, f"JSON of more than {VALUES_MAX:,} values")
     try:
         written = text.decode()
         try:

@@ -171,6 +171,8 @@ BODIES: dict[str, tuple[int, bytes, str]] = {
     "an array": (21, b"[]", "[] in place of an object"),
     "a number": (21, b"7", "7 in place of an object"),
     "deep arrays": (28, DEEP, "nested too deeply"),
+    "arrays side by side": (28, b'{"table":[' + b"[[[[]]]]," * (2**23 // 4) + b"[]]}", "JSON of more than 8,388,608 values"),
+    "arrays side by side that do not end": (21, b'{"a":[' + b"[[[[]]]]," * (2**23 // 4), "JSON of more than 8,388,608 values"),
     "thousands of digits": (21, DIGITS, "not JSON"),
     "hundreds of digits": (21, DIGITS.replace(b"9" * 4_500, b""), "readQueueNums is 999"),
     "an array of topics": (21, b'{"topicConfigTable":[]}', "[] in place of an object"),
