@@ -86,9 +86,16 @@ def several(kind: Kind[T]) -> Kind[tuple[T, ...]]:
     """Values of a kind, separated by commas; each counts once."""
     return Kind(
         noun=f"a list, each of it {kind.noun}",
-        read=lambda text: tuple(dict.fromkeys(kind.read(part.strip()) for part in text.split(","))),
+        read=lambda text: tuple(dict.fromkeys(kind.read(part) for part in _parts(text))),
         bounds=kind.bounds,
     )
+
+
+def _parts(text: str) -> list[str]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise ValueError
+    return parts
 
 
 def text_of(kind: Kind[T]) -> Kind[str]:

@@ -165,7 +165,8 @@ class _File:
         except SyntaxError as error:
             raise self.mistake(error.lineno or 1, f"this is no Python: {error.msg}") from error
         except (ValueError, RecursionError, MemoryError) as error:
-            raise self.mistake(1, f"this is no Python: {error}") from error
+            # Python's own parser gives up without a word.
+            raise self.mistake(1, f"this is no Python: {str(error) or 'it is nested too deeply'}") from error
 
     def run(self) -> Scenario:
         """Execute it, and return its ``SCENARIO``."""
@@ -224,7 +225,9 @@ class _File:
         """What a file raised, also where its exception or what it has defined raises when it is looked at."""
         try:
             return self._said(error, names)
-        except Exception:
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
             return self.mistake(1, f"{type(error).__name__}, of which nothing more can be told")
 
     def _said(self, error: BaseException, names: Mapping[str, object]) -> ConfigurationError:

@@ -73,6 +73,11 @@ def test_an_unknown_release_names_the_nearest(capsys: pytest.CaptureFixture[str]
     assert "4.9.7" in _fails(capsys, "verify", "append-stall", "--release", "4.9.x")
 
 
+@pytest.mark.parametrize("text", [",", "5.3.3,", ",5.3.3", ""])
+def test_a_list_with_an_empty_name_is_no_list(capsys: pytest.CaptureFixture[str], text: str) -> None:
+    assert f"'{text}' is not a list" in _fails(capsys, "list", f"--release={text}")
+
+
 def test_an_audit_of_an_unknown_release_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     said = _fails(capsys, "audit", "--broker-conf", str(PACKAGES / "docs" / "broker.conf"), "--release", "5.5.0x")
     assert "unknown release '5.5.0x'" in said

@@ -324,19 +324,21 @@ def test_a_mistyped_name_has_the_nearest_beside_it(tmp_path: Path) -> None:
 def test_what_is_no_text_of_python_is_one_sentence(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "my_incident.py"
     path.write_bytes(text)
-    with pytest.raises(ConfigurationError, match=r"my_incident\.py:\d+: "):
+    with pytest.raises(ConfigurationError, match=r"my_incident\.py:\d+: \S[^:]*(?:: \S.*)?$"):
         read_incident(path)
 
 
 @pytest.mark.parametrize("raised", [
     "ImportError('no word of it', name='mqlab.incident')", "Odd()", "TypeError(\"odd() got an unexpected keyword argument 'x'\")",
-    "ValueError('long\\n' * 9999)",
+    "ValueError('long\\n' * 9999)", "Ending()",
 ])  # fmt: skip
 def test_whatever_a_file_raises_is_one_short_sentence(tmp_path: Path, raised: str) -> None:
     path = tmp_path / "odd.py"
     path.write_text(
         "class Odd(Exception):\n    __signature__ = 3\n    def __str__(self):\n        raise ValueError\n"
-        f"    def __call__(self):\n        pass\nodd = Odd()\nraise {raised}\n"
+        "    def __call__(self):\n        pass\nodd = Odd()\n"
+        "class Ending(BaseException):\n    def __str__(self):\n        raise Ending()\n"
+        f"raise {raised}\n"
     )
     with pytest.raises(ConfigurationError) as caught:
         read_incident(path)
