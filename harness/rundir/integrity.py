@@ -21,14 +21,24 @@ from harness.rundir.manifest import (
     is_zone,
 )
 from harness.rundir.own_files import why_no_place
-from harness.rundir.sealing import DEPLOYMENT_FILE, TRIAL_FILE, FileSum, damage_of_numbers, evidence_files, read_sum
+from harness.rundir.sealing import (
+    DEPLOYMENT_FILE,
+    EVENTS,
+    TRIAL_FILE,
+    FileSum,
+    damage_of_numbers,
+    evidence_files,
+    read_sum,
+)
 from harness.unpacked import PIECE_BYTES, PackedError, Unpacked
 
 T = TypeVar("T", TrialRecord, DeploymentRecord)
 
-EVENTS = "events.jsonl"
-
 CHANGED = "is not the file that was sealed: its sum is another one"
+
+EVENT_VALUES_MAX = 2**22
+"""Of events.jsonl, whose records become objects of Python and rows of a table.
+Those of the tests' recorded runs have 17,164 at most."""
 
 FOREIGN = "is foreign, and left out: "
 """What is said of something that the run does not name begins so."""
@@ -70,6 +80,8 @@ def _damage_of_size(path: Path, summed: FileSum) -> str:
     """Why a file of records or a log is none that the lab has written, and may not be read into memory by its lines."""
     if path.name == EVENTS and summed.bytes > DOCUMENT_BYTES_MAX:
         return f"has more than {DOCUMENT_BYTES_MAX:,} bytes"
+    if summed.values > EVENT_VALUES_MAX:
+        return f"has more than {EVENT_VALUES_MAX:,} values"
     is_text = path.suffix == ".jsonl" or ".log" in path.name
     if is_text and (summed.is_endless or (path.suffix == ".gz" and _unpacks_to_endless(path))):
         return f"has a line of more than {LINE_BYTES_MAX:,} bytes"

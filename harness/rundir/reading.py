@@ -12,9 +12,10 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from harness.printable import printable
-from harness.rundir.integrity import EVENTS, Damage, Look, damage_of_content
+from harness.rundir.integrity import Damage, Look, damage_of_content
 from harness.rundir.manifest import ENDED, DeploymentRecord, Manifest, SealedFile, TrialRecord, read_manifest
 from harness.rundir.own_files import require_own_files
+from harness.rundir.sealing import EVENTS
 
 DAMAGED = "evidence damaged: "
 """What is said of a run's damage begins so."""

@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.bounded import LINE_BYTES_MAX, opened
+from harness.bounded import LINE_BYTES_MAX, opened, values_of
 from harness.errors import RunDirectoryError
 from harness.rundir.files import TEMPORARY, flush_to_disk
 from harness.rundir.manifest import SealedFile
 from harness.rundir.own_files import require_shallow
 
 TRIAL_FILE, DEPLOYMENT_FILE = "trial.json", "deployment.json"
+EVENTS = "events.jsonl"
 
 END = "end"
 """The type of a file's last record, which its writer adds when it closes the file."""
@@ -84,7 +85,8 @@ class FileSum:
 
     ``lines`` are its whole lines, empty ones at its end left out. ``last_number`` is the ``n`` of the last line that is a record,
     ``last_line`` that line's number, ``last_type`` its type; None where there is none. ``is_endless`` says that it
-    has a line of more than LINE_BYTES_MAX bytes; one of up to twice as many may be let through.
+    has a line of more than LINE_BYTES_MAX bytes; one of up to twice as many may be let through. ``values`` counts the marks of JSON
+    that stand before a value or end a line; 0 of a file that is no events.jsonl.
     """
 
     bytes: int
@@ -94,11 +96,12 @@ class FileSum:
     last_line: int | None = None
     last_type: str | None = None
     is_endless: bool = False
+    values: int = 0
 
 
 def read_sum(path: Path) -> FileSum:
     """Read the whole file. Raises RunDirectoryError when it cannot be read."""
-    summing, size, newlines, is_endless = hashlib.sha256(), 0, 0, False
+    summing, size, newlines, values, is_endless = hashlib.sha256(), 0, 0, 0, False
     before = last = b""
     try:
         with opened(path) as file:
@@ -106,6 +109,8 @@ def read_sum(path: Path) -> FileSum:
                 summing.update(chunk)
                 size += len(chunk)
                 newlines += (ends := chunk.count(b"\n"))
+                # Other files of records are read piece by piece.
+                values += values_of(chunk) if path.name == EVENTS else 0
                 is_endless |= not ends and len(chunk) == _CHUNK_BYTES
                 before, last = last, chunk
     except OSError as error:
@@ -115,7 +120,7 @@ def read_sum(path: Path) -> FileSum:
     whole = tail[: tail.rfind(b"\n") + 1]
     stripped = whole.rstrip(b"\n")
     lines = newlines - max(0, len(whole) - len(stripped) - 1) if stripped else 0
-    summed = FileSum(bytes=size, sha256=summing.hexdigest(), lines=lines, is_endless=is_endless)
+    summed = FileSum(bytes=size, sha256=summing.hexdigest(), lines=lines, is_endless=is_endless, values=values)
     return _with_last_record(summed, stripped.split(b"\n")) if path.suffix == ".jsonl" and stripped else summed
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from analysis.report.facts import LEFT_OUT, evidence_told
 from harness.errors import RunDirectoryError
+from harness.rundir import integrity
 from harness.rundir.documents import document_text
 from harness.rundir.events import EventLog
 from harness.rundir.integrity import FOREIGN, UNVOUCHED
@@ -142,6 +143,23 @@ def test_what_is_written_under_a_store_or_a_disk_is_no_evidence(tmp_path: Path) 
         (tmp_path / name).write_bytes(b"x")
     (tmp_path / "events.jsonl").write_text("")
     assert [path.name for path in evidence_files(tmp_path)] == ["events.jsonl"]
+
+
+@pytest.mark.parametrize("line", ["{}\n", '{"a":[1,1,1,1,1,1,1,1]}\n'])
+def test_events_of_more_values_than_memory_bears_damage_their_trial(
+    run: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.setattr(integrity, "EVENT_VALUES_MAX", 1000)
+    assert look(run).damage == ()
+    path = run / "trials" / "t1"
+    before = json.loads((path / "trial.json").read_text())
+    (path / "events.jsonl").write_text(line * 501 + '{"type":"end","n":502,"records":501}\n')
+    before["files"]["events.jsonl"] = dataclasses.asdict(sealed_file(path / "events.jsonl"))
+    text = document_text({name: value for name, value in before.items() if name != "sum"})
+    (path / "trial.json").write_text(text)
+    (found,) = (one for one in look(run).damage if one.file == "trials/t1/events.jsonl")
+    assert found.what == "has more than 1,000 values"
+    assert found.trials == {"t1"}
 
 
 # --- what is read -----------------------------------------------------------------------------------------------------
