@@ -9,6 +9,7 @@ import json
 import os
 import random
 import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -318,12 +319,16 @@ def test_folders_that_lie_in_each_other_without_end_are_a_sentence(
             os.chdir("a")
     finally:
         os.chdir(before)
-    for does in (read_run_directory, RunWriter.open, write_page):
-        with pytest.raises(RunDirectoryError, match="lies in more than 64 folders") as caught:
-            does(run)
-        assert len(str(caught.value)) < 1000
-    with pytest.raises(RunDirectoryError, match="lies in more than 64 folders"):
-        evidence_files(run / within)
+    try:
+        for does in (read_run_directory, RunWriter.open, write_page):
+            with pytest.raises(RunDirectoryError, match="lies in more than 64 folders") as caught:
+                does(run)
+            assert len(str(caught.value)) < 1000
+        with pytest.raises(RunDirectoryError, match="lies in more than 64 folders"):
+            evidence_files(run / within)
+    finally:
+        # Python's own rmtree, by which pytest clears its folders, recurses.
+        subprocess.run(["rm", "-rf", str(run)], check=True)
 
 
 def test_a_folder_that_cannot_be_looked_at_is_refused(
