@@ -6,6 +6,8 @@ piece, and writes the records of each type to a file of its own.
 
 from __future__ import annotations
 
+import dataclasses
+import io
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +32,14 @@ PIECE_BYTES = 32 * 2**20
 
 ROWS_OF_GROUP = 100_000
 """Small histories share a group of rows: to open one takes as long as to read thousands of rows."""
+
+ROWS_PLACED = 2**18
+"""Of a table at a time: more than a piece of whole records has."""
+
+DAMAGED_TEXTS_MAX = 100
+DAMAGED_BYTES_MAX = 2**16
+"""Of the damaged lines of a piece so many are kept, and of each its beginning; the others are counted."""
+TABLES_MAX = 64
 
 _SAMPLE_BYTES = 64 * 2**10
 _TYPE = re.compile(rb'"type":"(\w+)"')
@@ -125,21 +135,38 @@ class _Writer:
         self._file.close()
 
 
+@dataclass(kw_only=True)
+class _Damaged:
+    """The lines of a piece that are no whole records: how many, and the first of them. There may be one for every other byte."""
+
+    count: int = 0
+    texts: list[str] = dataclasses.field(default_factory=list)
+
+    def add(self, line: bytes) -> None:
+        self.count += 1
+        if len(self.texts) < DAMAGED_TEXTS_MAX:
+            self.texts.append(line[:DAMAGED_BYTES_MAX].decode(errors="replace"))
+
+    def table(self) -> pa.Table:
+        """A row for each; the text of one that is not among the first, or that has no text, is null."""
+        rest = pa.nulls(self.count - len(self.texts), pa.string())
+        return pa.table({CORRUPT_COLUMN: pa.chunked_array([pa.array(self.texts, pa.string()), rest])})
+
+
 def tables_of(data: bytes, place: str) -> Iterator[tuple[str, pa.Table]]:
-    """The records among the lines by type, each with its own columns, ``file`` and ``trial``."""
+    """The records among the lines by type, each with its own columns, ``file`` and ``trial``, some rows at a time."""
     tables, damaged = _parsed(data)
     for parsed in tables:
         table = _below(parsed)
         kinds = table["type"]
-        damaged += [b""] * (kinds.null_count + parsed.num_rows - table.num_rows)
+        damaged.count += kinds.null_count + parsed.num_rows - table.num_rows
         present = pc.unique(kinds).to_pylist()
         # Of a type that is not declared nothing is known.
         for kind in filter(_FIELDS.__contains__, present):
             rows = table if len(present) == 1 else table.filter(pc.equal(kinds, kind))
-            yield kind, _placed(rows.select(_FIELDS[kind]), place)
-    if damaged:
-        texts = pa.array([line.decode(errors="replace") or None for line in damaged], pa.string())
-        yield DAMAGED, _placed(pa.table({CORRUPT_COLUMN: texts}), place)
+            yield from ((kind, some) for some in _placed(rows.select(_FIELDS[kind]), place))
+    if damaged.count:
+        yield from ((DAMAGED, some) for some in _placed(damaged.table(), place))
 
 
 def _below(table: pa.Table) -> pa.Table:
@@ -152,35 +179,44 @@ def _below(table: pa.Table) -> pa.Table:
     return table
 
 
-def _placed(table: pa.Table, place: str) -> pa.Table:
-    # trials/TRIAL/history/PROCESS.jsonl
-    for name, value in (("file", place), ("trial", place.split("/")[-3])):
-        table = table.append_column(name, pa.repeat(value, table.num_rows))
-    return table
+def _placed(table: pa.Table, place: str) -> Iterator[pa.Table]:
+    """With its file and its trial, which take more memory than a short record: only so many rows have them at a time."""
+    for first in range(0, table.num_rows, ROWS_PLACED):
+        some = table.slice(first, ROWS_PLACED)
+        # trials/TRIAL/history/PROCESS.jsonl
+        for name, value in (("file", place), ("trial", place.split("/")[-3])):
+            some = some.append_column(name, pa.repeat(value, some.num_rows))
+        yield some
 
 
-def _parsed(data: bytes) -> tuple[list[pa.Table], list[bytes]]:
+def _parsed(data: bytes) -> tuple[list[pa.Table], _Damaged]:
     """The records, and the lines that are none. Of all columns those of the types that are there: each takes time."""
-    data, begun, damaged = _objects(data)
+    others = _Damaged()
+    data, begun = _objects(data, others)
     expected = {name.decode() for name in _TYPE.findall(data, 0, _SAMPLE_BYTES)}
-    tables, broken = _whole(data, begun, _schema(expected))
+    damaged = dataclasses.replace(others, texts=[*others.texts])
+    tables = _whole(data, begun, _schema(expected), damaged)
     present = {kind for table in tables for kind in pc.unique(table["type"]).to_pylist() if kind in _FIELDS}
     if not present <= expected:
-        tables, broken = _whole(data, begun, _schema(expected | present))
-    return tables, damaged + broken
+        damaged = others
+        tables = _whole(data, begun, _schema(expected | present), damaged)
+    return tables, damaged
 
 
-def _objects(data: bytes) -> tuple[bytes, int, list[bytes]]:
-    """The lines of text that begin as an object does, how many these are, and the others: Arrow takes ``null`` for a record, and
-    falls over it, and bytes that are no UTF-8 for text, over which whoever reads the text falls."""
+def _objects(data: bytes, others: _Damaged) -> tuple[bytes, int]:
+    """The lines of text that begin as an object does, and how many these are. ``others`` gets the rest: Arrow takes ``null`` for a
+    record, and falls over it, and bytes that are no UTF-8 for text, over which whoever reads the text falls."""
     lines, begun = _counted(data)
     if begun == lines and _is_text(data):
-        return data, begun, []
-    whole: list[bytes] = []
-    others: list[bytes] = []
-    for line in filter(bytes.strip, data.split(b"\n")):
-        (whole if line.startswith(b"{") and _is_text(line) else others).append(line)
-    return b"\n".join(whole), len(whole), others
+        return data, begun
+    whole, begun = io.BytesIO(), 0
+    for line in filter(bytes.strip, io.BytesIO(data)):
+        if line.startswith(b"{") and _is_text(line):
+            whole.write(line)
+            begun += 1
+        else:
+            others.add(line.removesuffix(b"\n"))
+    return whole.getvalue(), begun
 
 
 def _counted(data: bytes) -> tuple[int, int]:
@@ -207,23 +243,26 @@ def _schema(kinds: Collection[str]) -> pa.Schema:
     return pa.schema([(name, _COLUMNS[name]) for name in names])
 
 
-def _whole(data: bytes, begun: int, schema: pa.Schema) -> tuple[list[pa.Table], list[bytes]]:
-    """Lines, of which so many begin as an object does, with one that is no record, or that has two, are halved until it stands
-    alone."""
+def _whole(data: bytes, begun: int, schema: pa.Schema, damaged: _Damaged) -> list[pa.Table]:
+    """The records of lines, of which so many begin as an object does. Lines with one that is no record, or that has two, are halved
+    until it stands alone."""
     if not data:
-        return [], []
+        return []
     try:
         table = _read(data, schema)
         if table.num_rows == begun:
-            return [table], []
+            return [table]
     except pa.ArrowInvalid:
         pass
-    lines = data.removesuffix(b"\n").split(b"\n")
-    if len(lines) == 1:
-        return [], lines
-    half = len(lines) // 2
-    halves = [_whole(b"\n".join(some), len(some), schema) for some in (lines[:half], lines[half:])]
-    return [table for tables, _ in halves for table in tables], [line for _, damaged in halves for line in damaged]
+    data = data.removesuffix(b"\n")
+    half = len(data) // 2
+    if (cut := data.find(b"\n", half)) < 0 and (cut := data.rfind(b"\n", 0, half)) < 0:
+        damaged.add(data)
+        return []
+    halves = (data[:cut], data[cut + 1 :])
+    tables = [table for some in halves for table in _whole(some, some.count(b"\n") + 1, schema, damaged)]
+    # A table for a line each would take a hundred times the memory of the lines.
+    return tables if len(tables) < TABLES_MAX else [pa.concat_tables(tables).combine_chunks()]
 
 
 def _read(data: bytes, schema: pa.Schema) -> pa.Table:

@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from analysis.evidence import columns
-from analysis.evidence.columns import pieces_of, tables_of, write_histories
+from analysis.evidence.columns import DAMAGED_TEXTS_MAX, pieces_of, tables_of, write_histories
 from analysis.evidence.tables import DAMAGED
 
 PLACE = "trials/t1/history/owner.jsonl"
@@ -84,6 +85,26 @@ def test_pieces_have_each_line_once(tmp_path: Path, size: int) -> None:
     pieces = [piece.read() for piece in pieces_of(path, size)]
     assert b"".join(pieces) == data
     assert all(piece.endswith(b"\n") for piece in filter(None, pieces) if not piece.endswith(b"se"))
+
+
+def test_of_many_damaged_lines_all_are_counted_and_some_are_kept() -> None:
+    lines = [b"1\n", b"{}\n", b'{"type":"send","seq":"x"}\n', _line(SEND)]
+    found = _read(b"".join(lines) * 300)
+    texts = [one.get("damaged_text") for one in found[DAMAGED]]
+    assert (len(found["send"]), len(texts)) == (300, 900)
+    assert {text: texts.count(text) for text in texts} == {"1": DAMAGED_TEXTS_MAX, None: 900 - DAMAGED_TEXTS_MAX}
+
+
+def test_what_is_kept_of_damaged_lines_does_not_grow_with_them(tmp_path: Path) -> None:
+    for line, count in ((b"{}\n", 3_000_000), (b"1\n", 3_000_000), (b'{"type":"send"}\n', 1_000_000)):
+        data = line * count
+        before = pa.total_allocated_bytes()
+        rows = 0
+        for _, table in tables_of(data, f"trials/{'t' * 200}/history/owner.jsonl"):
+            assert table.nbytes < 2**28
+            rows += table.num_rows
+        assert rows == count
+        assert pa.total_allocated_bytes() - before < 2**28
 
 
 def test_small_histories_share_a_group_of_rows(tmp_path: Path) -> None:
