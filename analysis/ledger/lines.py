@@ -125,5 +125,6 @@ def plain(value: object) -> object:
         if not math.isfinite(value):
             return None
         rounded = value if value.is_integer() else float(f"{value:.6g}")
-        return int(rounded) if rounded.is_integer() else rounded
+        # A reader takes no whole number of more than 64 bits.
+        return int(rounded) if rounded.is_integer() and abs(rounded) < 2**63 else rounded
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value

@@ -374,3 +374,10 @@ def test_the_maintainers_program_shows_the_ledger_and_says_what_is_lacking(capsy
     assert "--because goes with --changed and --withdraw" in capsys.readouterr().err
     assert program(["--withdraw", "no-such-event", "--because", "It was the harness."]) == EXIT_USAGE
     assert "unknown event" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("value", "told"), [(5.0, "5"), (2.0**62, str(2**62)), (2.0**63, str(2.0**63)), (-1e308, "-1e+308")]
+)
+def test_a_whole_number_that_no_reader_takes_stays_a_fraction(value: float, told: str) -> None:
+    assert json.dumps(plain(value)) == told
