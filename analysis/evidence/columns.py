@@ -246,6 +246,8 @@ def _schema(kinds: Collection[str]) -> pa.Schema:
 def _whole(data: bytes, begun: int, schema: pa.Schema, damaged: _Damaged) -> list[pa.Table]:
     """The records of lines, of which so many begin as an object does. Lines with one that is no record, or that has two, are halved
     until it stands alone."""
+    # To halve a piece until a million lines stand alone takes minutes.
+    stop_if_interrupted()
     if not data:
         return []
     try:

@@ -107,6 +107,18 @@ def test_what_is_kept_of_damaged_lines_does_not_grow_with_them(tmp_path: Path) -
         assert pa.total_allocated_bytes() - before < 2**28
 
 
+def test_an_interrupt_ends_the_halving_of_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = iter([False] * 5 + [True])
+
+    def stop() -> None:
+        if next(asked):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(columns, "stop_if_interrupted", stop)
+    with pytest.raises(KeyboardInterrupt):
+        _read((_line(SEND) + b'{"type":5}\n') * 1000)
+
+
 def test_small_histories_share_a_group_of_rows(tmp_path: Path) -> None:
     histories = {f"trials/t{n}/history/owner.jsonl": tmp_path / f"{n}.jsonl" for n in range(20)}
     for path in histories.values():
