@@ -15,6 +15,9 @@ READING = "reading"
 LINES = "lines"
 """``OUTCOME-lines`` is the reading that counts the lines which an outcome left."""
 
+OWN_MODULE = "own_incident_"
+"""Names of the modules that the files of users' incidents are executed as begin so."""
+
 Asked = Callable[[Any], Any]
 """A function of the incident's own file; it is given the trial as ``harness/run/here.py`` has it."""
 

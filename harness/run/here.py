@@ -106,7 +106,7 @@ class Here:
         with ask(self.node(node), timeout_s=ANSWERS_S_MAX) as connection:
             return connection.broker_config()
 
-    def ask(self, code: int, fields: Fields | None = None, body: bytes = b"", node: str = FIRST_BROKER) -> Answer:
+    def ask(self, code: int, fields: Fields | None = None, node: str = FIRST_BROKER, *, body: bytes = b"") -> Answer:
         """The answer to any request by its code: ``code``, ``remark``, ``fields``, ``body`` and, of one in JSON, ``json()``."""
         asked = self.node(node)
         opened: Connection = (ask_name_server if asked.kind == "namesrv" else ask)(asked, timeout_s=ANSWERS_S_MAX)

@@ -4,11 +4,13 @@ import contextlib
 import itertools
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
 
 from harness.errors import ClientError, Interrupted, LabError
-from harness.model.steps import Step
+from harness.model.steps import OWN_MODULE, Step
 from harness.model.timed_faults import TimedFault
 from harness.run.steps import Steps
 from harness.rundir.events import StepState
@@ -79,9 +81,9 @@ class Script:
                     self._steps.here.record(step.took, time.monotonic() - begun)
             # A function of the user's may raise whatever it likes.
             except Exception as error:
-                why = str(error) if isinstance(error, LabError) else f"{type(error).__name__}: {error}"
-                self._stamp(number, step, "failed", why[:WHY_CHARACTERS_MAX])
-                raise ClientError(f"step {number} ({step.words}): {why[:WHY_CHARACTERS_MAX]}") from error
+                why = _why(error)[:WHY_CHARACTERS_MAX]
+                self._stamp(number, step, "failed", why)
+                raise ClientError(f"step {number} ({step.words}): {why}") from error
             self._stamp(number, step, "done")
 
     def _stamp(self, number: int, step: Step, state: StepState, detail: str = "") -> None:
@@ -99,6 +101,16 @@ class Script:
                 return
             at_s = max(at_s + every_s, time.monotonic() - begun)
             number = next(self._later_numbers)
+
+
+def _why(error: Exception) -> str:
+    """What a step failed with, and the line of the incident's own file that it comes from."""
+    said = str(error) if isinstance(error, LabError) else f"{type(error).__name__}: {error}"
+    last = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if str(frame.f_globals.get("__name__", "")).startswith(OWN_MODULE):
+            last = f"{Path(frame.f_code.co_filename).name}:{line}: "
+    return last + said
 
 
 def _require_done(made: Iterable[Future[None]]) -> None:

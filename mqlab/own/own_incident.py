@@ -21,6 +21,7 @@ from harness.bounded import read_whole
 from harness.errors import EXIT_OK, ConfigurationError, LabError, UsageError, nearest
 from harness.model.incident import Incident
 from harness.model.scenario import Scenario
+from harness.model.steps import OWN_MODULE
 from harness.releases.properties import without_secrets
 from mqlab import incident
 from mqlab.kinds import NEW_FILE
@@ -170,7 +171,7 @@ class _File:
 
     def run(self) -> Scenario:
         """Execute it, and return its ``SCENARIO``."""
-        module = ModuleType(f"own_incident_{self._path.stem}")
+        module = ModuleType(f"{OWN_MODULE}{self._path.stem}")
         module.__file__ = str(self._path)
         # Python's dataclasses look their module up there.
         sys.modules[module.__name__] = module

@@ -20,7 +20,7 @@ from harness.model.cluster import Topology
 from harness.model.faults import AppendStall, JavaRule, NoFault, PauseNode
 from harness.model.loads import OpenLoopSends
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from harness.model.steps import Do, GroupLeaves, Heal, Read, SetLive, StartNode, Stay, Step, StopNode, Until
+from harness.model.steps import OWN_MODULE, Do, GroupLeaves, Heal, Read, SetLive, StartNode, Stay, Step, StopNode, Until
 from harness.model.timed_faults import Inject
 from harness.paths import PACKAGES
 from harness.run import here, steps
@@ -175,6 +175,40 @@ def test_a_step_that_fails_ends_the_trial_and_says_which_and_why(tmp_path: Path)
     done = _tried(tmp_path, Read(reading="x", by=lambda here: here.readings["y"]), Do(what="never", by=pytest.fail))
     assert str(done.error) == "step 1 (read x): KeyError: 'y'"
     assert done.stamped == [(1, "begun"), (1, "failed")]
+
+
+OF_A_USER = """
+def deeper(here):
+    return here.size("store") + "x"
+
+
+def reads(here):
+    return deeper(here)
+
+
+def asks(here):
+    return here.node("broker-z")
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        ("reads", "mine.py:3: TypeError: unsupported operand type(s) for +: 'int' and 'str'"),
+        ("asks", "mine.py:11: unknown node 'broker-z'"),
+    ],
+)
+def test_what_a_function_of_a_user_raises_is_told_with_its_line(tmp_path: Path, function: str, says: str) -> None:
+    module: dict[str, Any] = {"__name__": f"{OWN_MODULE}mine"}
+    exec(compile(OF_A_USER, str(tmp_path / "mine.py"), "exec"), module)
+    done = _tried(tmp_path, Read(reading="x", by=module[function]))
+    assert str(done.error) == f"step 1 (read x): {says}"
+
+
+def test_the_document_has_each_method_of_what_a_function_is_given() -> None:
+    document = (PACKAGES / "docs" / "own-incident.md").read_text(encoding="utf-8")
+    names = {name for name in vars(here.Here) if not name.startswith("_")} - {"begin"} | {"readings"}
+    assert names == set(re.findall(r"here\.(\w+)(?=[(,:]| ->)", document[document.index("is given one argument") :]))
 
 
 @pytest.mark.parametrize(("value", "kept"), [(True, 1.0), (7, 7.0), (2.5, 2.5), (None, None)])
