@@ -11,11 +11,11 @@ from harness.errors import UsageError, shown
 from harness.model.cells import canonical
 from harness.model.cluster import Topology
 from harness.model.faults import Fault
-from harness.model.loads import LoadValue
+from harness.model.loads import DelayedMessages, LoadValue
 from harness.model.measures import MEASURES
 from harness.model.rules import NOT_SO, PLACEHOLDER, Claim, Kind, Part, Selection
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from harness.model.steps import READ, READING, SetLive, Step
+from harness.model.steps import READ, READING, GroupLeaves, GroupReturns, SetLive, Step
 from harness.model.timed_faults import node_names, nodes_of
 from harness.releases.border import judge
 from harness.releases.jars import recorded_releases
@@ -149,6 +149,13 @@ def _steps(scenario: Scenario, arm: Arm) -> Iterator[Mistake]:
     named = {node for fault in arm.faults for node in nodes_of(fault)}
     for node in sorted(named.union(node for step in arm.steps if (node := getattr(step, "node", ""))) - set(known)):
         yield _unknown("node", node, known)
+    leaves = next((step for step in arm.steps if isinstance(step, GroupLeaves | GroupReturns)), None)
+    if leaves is not None and arm.load.kind is not DelayedMessages:
+        yield Mistake(
+            says=f"arm {arm.name} has a step {type(leaves).__name__}, which is of DelayedMessages, and its load is "
+            f"{arm.load.kind.__name__}",
+            near=type(leaves).__name__,
+        )
     for step in arm.steps:
         given = {**getattr(step, "conf", {}), **(step.settings if isinstance(step, SetLive) else {})}
         for key in sorted(given.keys() - _settings()):

@@ -59,6 +59,9 @@ def write_template(options: argparse.Namespace, console: Console) -> int:
 _NAMING = "Small letters, digits and _, at most 40 of them, beginning with a letter and ending in .py."
 
 
+_RENAME = "Rename the file, and change name= of its Scenario to the same."
+
+
 def require_name(path: Path) -> None:
     """Raises UsageError: it is no name for a new file of an incident, or one is there."""
     if not FILE_NAME.fullmatch(path.name):
@@ -135,7 +138,7 @@ def read_incident(path: Path, content: bytes | None = None) -> Scenario:
     if not FILE_NAME.fullmatch(path.name):
         raise UsageError(f"{path.name} is no name for an incident's file", advice=_NAMING)
     if is_of_the_lab(name_of(path)):
-        raise UsageError(f"{path}: {name_of(path)} is an incident of the lab", advice="Rename the file.")
+        raise UsageError(f"{path}: {name_of(path)} is an incident of the lab", advice=_RENAME)
     file = _File(path, content)
     scenario = file.run()
     for one in mistakes(scenario):

@@ -343,8 +343,9 @@ def test_the_examples_take_every_step_that_the_document_names() -> None:
         ),
         (SetLive(settings={"waitTimeMillsInSendQueue": "abc"}), "cannot be 'abc': it takes a number"),
         (Inject(fault=AppendStall()), "stall_ms"),
+        (GroupLeaves(), "a step GroupLeaves, which is of DelayedMessages, and its load is OpenLoopSends"),
     ],
-    ids=["node", "setting", "expression", "the lab's", "no number", "parameter"],
+    ids=["node", "setting", "expression", "the lab's", "no number", "parameter", "load"],
 )
 def test_a_step_s_mistake_is_said_before_the_start(step: Step, says: str) -> None:
     found = [f"{one.says} {one.advice}" for one in mistakes(_scenario(step))]
