@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import difflib
+import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -127,6 +130,8 @@ def _arms(scenario: Scenario) -> Iterator[Mistake]:
         if len(arm.cells) > CELLS_MAX:
             yield Mistake(says=f"arm {arm.name} has {len(arm.cells):,} cells, and {CELLS_MAX:,} at most", near=arm.name)
             continue
+        for kind in dict.fromkeys((type(arm.load), type(arm.fault))):
+            yield from _without_effect(kind)
         for cell in arm.cells:
             yield from _cell(scenario, arm, cell)
         for key, value in (*arm.live_conf.items(), *arm.broker.conf.items()):
@@ -142,6 +147,27 @@ def _arms(scenario: Scenario) -> Iterator[Mistake]:
                     near=arm.name,
                     advice=f"Give {other.name} its own value in live_conf.",
                 )
+
+
+def _without_effect(value: type) -> Iterator[Mistake]:
+    """What a derived class says of a field without being a dataclass itself: its base goes on with its own default."""
+    fields = {one.name: one.default for one in dataclasses.fields(value)}
+    for derived in itertools.takewhile(lambda one: not one.__module__.startswith("harness."), value.__mro__):
+        for name, said in vars(derived).items():
+            if name.startswith("__") or callable(said) or isinstance(said, (property, classmethod, staticmethod)):
+                continue
+            if name in fields and fields[name] != said:
+                yield Mistake(
+                    says=f"{derived.__name__}.{name} = {said!r} has no effect: it is no field of {derived.__name__}", near=name,
+                    within=derived.__name__,
+                    advice=f"Put @dataclass(frozen=True, kw_only=True) before the class, and write {name}: "
+                    f"{type(said).__name__} = {said!r}.",
+                )  # fmt: skip
+            elif name not in fields and (near := difflib.get_close_matches(name, fields, n=1)):
+                yield Mistake(
+                    says=f"{derived.__name__}.{name} is no field of {value.__name__}; did you mean {near[0]}?", near=name,
+                    within=derived.__name__,
+                )  # fmt: skip
 
 
 def _steps(scenario: Scenario, arm: Arm) -> Iterator[Mistake]:

@@ -65,6 +65,36 @@ def test_a_load_that_is_derived_from_one_of_the_labs_is_sent_and_measured_as_tha
     assert SESSIONS[arms[0].load.kind] is SESSIONS[OpenLoopSends]
 
 
+class _Plain(OpenLoopSends):
+    body_bytes = 4000
+
+
+class _Misspelt(OpenLoopSends):
+    body_byts = 4000
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Proper(OpenLoopSends):
+    body_bytes: int = 4000
+
+
+@pytest.mark.parametrize(
+    ("load", "says"),
+    [
+        (_Plain, "_Plain.body_bytes = 4000 has no effect"),
+        (_Misspelt, "_Misspelt.body_byts is no field of _Misspelt; did you mean body_bytes?"),
+        (_Proper, ""),
+    ],
+)
+def test_a_default_that_a_derived_load_would_not_have_is_a_mistake(
+    own: Scenario, load: type[OpenLoopSends], says: str
+) -> None:
+    arms = tuple(dataclasses.replace(arm, load=load()) for arm in own.arms)
+    found = " ".join(one.says for one in mistakes(dataclasses.replace(own, arms=arms)))
+    assert says in found
+    assert bool(says) == ("body_byt" in found)
+
+
 def test_a_load_that_is_derived_from_none_is_a_mistake(own: Scenario) -> None:
     arms = (dataclasses.replace(own.arms[0], load=NoLoad()), *own.arms[1:])
     (one,) = mistakes(dataclasses.replace(own, arms=arms))
