@@ -91,7 +91,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="a group is behind after a deployment, a restart or a rebalance",
         asks=(
-            r"(部署|发布|上线|重启|扩容|重平衡|负载均衡).*(堆积|积压|延迟|不消费)",
+            r"(部署|发布|发版|上线|重启|扩容|重平衡|负载均衡).*(堆积|积压|延迟|不消费)",
             rf"\b({MORE})\b.*\b({DEPLOYED})\b",
             rf"\b({DEPLOYED})\b.*\b({MORE})\b",
             r"rebalanc\w*.{0,40}(slow|long|minute|stuck|stop\w*|again)",
@@ -174,6 +174,8 @@ QUESTIONS: tuple[Question, ...] = (
         name="may I upgrade",
         asks=(
             r"升级(?!后)",
+            r"\d\.\d+(\.\d+)? ?(to|->|→|到) ?\d\.\d+",
+            r"what (breaks|changes|is new|differs)\b.{0,40}\b\d\.\d+",
             r"\bupgrad\w*\b(?!.*(stopp|fail|error|lost|since))",
             r"(safe|risk\w*|what changes|break\w*).{0,40}(from )?\d\.\d+(\.\d+)?.{0,10}(to|->)",
             r"(migrat\w*|move) (from|to) [45]\.",
@@ -303,7 +305,7 @@ QUESTIONS: tuple[Question, ...] = (
         name="consumers get nothing",
         asks=(
             r"\bcons?um\w*\b.{0,20}\b(stands?|stood|standing) still",
-            r"(不|无法|停止|没有|未)消费|(消费|收).{0,4}(不到|卡住|卡死|停)|消费者.{0,6}(卡|停)",
+            r"(不|无法|停止|没有|未)消费|(消费|收).{0,4}(不到|卡住|卡死|停)|消费者.{0,6}(卡|停|不动)",
             NOT_CONSUMED,
             r"cons?umer\b.{0,20}\b(stuck|hang\w*|idle)",
         ),
@@ -354,6 +356,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         name="a slave is not available, or does not follow",
         asks=(
+            r"slave.{0,20}(not|n.t) (follow|replicat|sync|copy)\w*",
             r"(从节点|从库|主从|slave|同步).{0,10}(不可用|落后|延迟|不同步|失败|超时|断)",
             r"slave.{0,20}(not available|n.t available|unavailable|fall\w*|behind|lag\w*|not sync\w*|not cop\w*|down|dead)",
             r"replica\w* (lag|behind)",
