@@ -21,13 +21,14 @@ LATER: Mapping[str, tuple[str, ...]] = {
     # What says such a command says of which releases it is.
     "deleteExpiredCommitLog": ("4.9.7", "5.3.3", "5.5.0"),
     "haStatus": ("5.3.3", "5.5.0"),
+    "getSyncStateSet": ("5.3.3", "5.5.0"),
     "getUser": ("5.3.3", "5.5.0"),
     "updateAclConfig": ("4.6.0", "4.9.7"),
     "skipAccumulatedMessage": ("4.9.7", "5.3.3", "5.5.0"),
 }
-_VALUE = r"(?:[\w%{][\w%{}:;#.-]*|-\d+)"
+_VALUE = r"(?:[\w%{'][\w%{}:;#.'-]*|-\d+)"
 _COMMAND = re.compile(rf"mqadmin ([a-z][A-Za-z]+)((?: -[a-z](?: {_VALUE})?)*)")
-_NO_COMMANDS = {"for", "of", "is"}
+_NO_COMMANDS = {"for", "of", "is", "prints"}
 
 
 def named() -> Iterator[tuple[str, ...]]:
