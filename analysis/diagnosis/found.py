@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.reading import ReadFile
@@ -112,6 +113,15 @@ class Logs:
         """The events of these kinds."""
         for kind in kinds:
             yield from self.by_kind.get(kind, ())
+
+    @cached_property
+    def connections_lost(self) -> Mapping[tuple[str, str], Sequence[Event]]:
+        """The ends of connections that have a time, in its order, by client and node."""
+        lost: dict[tuple[str, str], list[Event]] = {}
+        for one in self.of(Logged.CLIENT_GONE):
+            if one.from_s is not None:
+                lost.setdefault((one.get("client"), one.node), []).append(one)
+        return {owner: sorted(events, key=lambda one: one.from_s or 0.0) for owner, events in lost.items()}
 
     def broker(self, event: Event) -> str:
         """The broker that an event is of, by its name, else the name of the folder."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterator, Sequence
 
 from analysis.diagnosis.events import Event
@@ -220,14 +221,11 @@ def _found(logs: Logs, group: Sequence[Event], expiries: Sequence[Event], stuck:
 def _death(logs: Logs, owner: tuple[str, str], group: Sequence[Event]) -> Event | None:
     """The loss of the owner's connection to this node, before anybody had its queues."""
     from_s, to_s = span(one for one in group if (one.get("holder"), one.node) == owner)
-    gone = [
-        one
-        for one in logs.of(Logged.CLIENT_GONE)
-        if (one.get("client"), one.node) == owner
-        and None not in (one.from_s, from_s, to_s)
-        and from_s - GAP_S <= one.from_s <= to_s + GONE_S  # type: ignore[operator]
-    ]
-    return gone[0] if gone else None
+    if from_s is None or to_s is None:
+        return None
+    lost = logs.connections_lost.get(owner, ())
+    first = bisect.bisect_left(lost, from_s - GAP_S, key=lambda one: one.from_s or 0.0)
+    return next((one for one in lost[first : first + 1] if (one.from_s or 0.0) <= to_s + GONE_S), None)
 
 
 def _last_taken_s(expiries: Sequence[Event], owner: tuple[str, str]) -> float | None:
