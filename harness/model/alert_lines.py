@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harness.model.log_events import LineWords
+
 _ROCKETMQ = "org.apache.rocketmq"
 _STORE = f"{_ROCKETMQ}.store.DefaultMessageStore"
 _CLEAN = f"{_STORE}$CleanCommitLogService"
@@ -26,17 +28,6 @@ _REBALANCE = f"{_ROCKETMQ}.client.impl.consumer.RebalanceImpl"
 _ACCOUNTS = f"{_ROCKETMQ}.acl.plain"
 _PLAIN = f"{_ACCOUNTS}.PlainPermissionLoader, {_ACCOUNTS}.PlainPermissionManager"
 _CHECKED = f"{_ROCKETMQ}.auth.authentication.chain.DefaultAuthenticationHandler"
-
-
-@dataclass(frozen=True, kw_only=True)
-class LineWords:
-    """What a line contains, and the classes that write it, of which each release has one; ``since`` and ``until`` are the first and
-    the last release that has it, empty where the oldest and the newest have."""
-
-    words: str
-    by: str
-    since: str = ""
-    until: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -189,21 +189,29 @@ class LogPattern(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wording:
-    """Words that a line of this event contains; ``fields`` finds what else it says, by names, in the whole line. What a class of
-    characters takes in it, what follows does not.
+class LineWords:
+    """Words that a line contains, and the class that writes it; of several classes each release has one.
 
-    ``written`` is what the class ``by`` has of them, where it puts the line together of more than one text. Of several classes each
-    release has one. ``since`` and ``until`` are the first and the last release that has the words, of those whose classes were
-    looked at; empty where the oldest and the newest of them have. ``lacking`` are the first and the last of those between that have
-    not.
+    ``since`` and ``until`` are the first and the last release that has the words, of those whose classes were looked at; empty
+    where the oldest and the newest of them have.
     """
 
-    event: Logged
     words: str
     by: str
     since: str = ""
     until: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wording(LineWords):
+    """Words of a line of this event; ``fields`` finds what else it says, by names, in the whole line. What a class of characters
+    takes in it, what follows does not.
+
+    ``written`` is what the class ``by`` has of the words, where it puts the line together of more than one text. ``lacking`` are
+    the first and the last of the releases between ``since`` and ``until`` that have not.
+    """
+
+    event: Logged
     fields: str = ""
     written: str = ""
     lacking: tuple[str, str] | None = None

@@ -6,8 +6,7 @@ import itertools
 from collections.abc import Iterator
 from functools import cache
 
-from harness.model.alert_lines import LineWords
-from harness.model.log_events import WORDINGS, Logged, Wording
+from harness.model.log_events import WORDINGS, LineWords, Logged, Wording
 from harness.releases.class_file import class_of, has_class, texts
 
 _OURS = "org.apache.rocketmq."
