@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import difflib
 import importlib
 import os
 import sys
@@ -19,7 +18,7 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 
-from harness.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, LabError, UsageError, shown
+from harness.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, LabError, UsageError, nearest, shown
 from harness.paths import PACKAGES
 from harness.printable import printable, printable_lines
 from harness.signals import interruptible
@@ -98,7 +97,7 @@ def _require_command(word: str) -> None:
     """Raises UsageError for a word that is no command, with the nearest that is."""
     known = [name for names, _ in COMMANDS for name in names]
     if word not in known:
-        near = difflib.get_close_matches(word, known, n=1)
+        near = nearest(word, known)
         advice = f"Did you mean `mqlab {near[0]}`?" if near else "`mqlab` alone lists them by what they are for."
         raise UsageError(f"{shown(word)} is no command", advice=advice)
 

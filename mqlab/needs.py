@@ -62,8 +62,8 @@ def _is_there(requirement: str) -> bool:
     return True
 
 
-def told() -> str:
-    """What is missing, and what it takes; empty where nothing is."""
+def what_is_missing() -> str:
+    """A sentence's words about what is missing and what it takes; empty where nothing is."""
     packages = missing()
     return (
         f"{len(packages)} packages for runs are not installed yet (Spark, Locust and others: about {DOWNLOAD_MB} MB to "
@@ -79,8 +79,8 @@ def bring(console: Console) -> None:
         return
     by_hand = f"Install them yourself: {shlex.join(['pip', 'install', *packages])}"
     if importlib.util.find_spec("pip") is None:
-        raise ConfigurationError(f"{told()}, and there is no pip here to bring them", advice=f"{by_hand}.")
-    console.print(f"{told()}; pip brings them now, once", highlight=False, soft_wrap=True)
+        raise ConfigurationError(f"{what_is_missing()}, and there is no pip here to bring them", advice=f"{by_hand}.")
+    console.print(f"{what_is_missing()}; pip brings them now, once", highlight=False, soft_wrap=True)
     command = [
         sys.executable,
         "-m",

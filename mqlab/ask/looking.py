@@ -281,9 +281,9 @@ def show_doctor(options: argparse.Namespace, console: Console) -> int:
     """What this host can do; fails where something that every run needs is missing."""
     if options.fetch:
         needs.bring(console)
-    if told := needs.told():
+    if lack := needs.what_is_missing():
         advice = "`mqlab doctor --fetch` brings them, and so does the first command that needs them; the rest is looked at then."
-        checks: Sequence[doctor.Check] = [doctor.Check(name="packages for runs", ok=False, found=told, advice=advice)]
+        checks: Sequence[doctor.Check] = [doctor.Check(name="packages for runs", ok=False, found=lack, advice=advice)]
         runnable: Sequence[doctor.Runnable] = []
     else:
         checks = doctor.examine()

@@ -19,7 +19,7 @@ from mqlab.main import COMMANDS
 
 def test_nothing_is_missing_where_the_tests_run() -> None:
     assert needs.missing() == []
-    assert needs.told() == ""
+    assert needs.what_is_missing() == ""
 
 
 def test_every_command_either_begins_without_them_or_is_known_to_need_them() -> None:
