@@ -236,8 +236,8 @@ QUESTIONS: tuple[Question, ...] = (
         do=(
             "df -h STORE; df -i STORE  # on the broker's host",
             "mqadmin brokerStatus -n NAMESRV -b ADDRESS  # commitLogDiskRatio, runtime flags",
-            "mqadmin deleteExpiredCommitLog -n NAMESRV -b ADDRESS  # deletes files past fileReservedTime now (not with "
-            "4.6.0); lower fileReservedTime first if none is",
+            "mqadmin deleteExpiredCommitLog -n NAMESRV -b ADDRESS  # deletes files past fileReservedTime now (4.9.4 "
+            "and newer have it); lower fileReservedTime first if none is",
         ),
     ),
     Question(
