@@ -57,5 +57,5 @@ $(VENV)/.complete: pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	[ ! -x $(BIN)/mqlab ] || $(BIN)/mqlab clean
+	[ ! -x $(BIN)/mqlab ] || $(BIN)/mqlab runs clean
 	rm -rf $(VENV) build ./*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -305,7 +305,7 @@ def _of_session(error: Exception, place: SparkPlace, java: Java) -> Exception:
     return AnalysisError(
         "Spark's Java process ended in the middle of the analysis; the recorded run is whole",
         advice=f"It had {_heap_of(place)} of heap, and needs about as much again. Free some memory, or judge fewer "
-        "incidents in one run, and say `mqlab analyze RUN_DIR`.",
+        "incidents in one run, and say `mqlab runs analyze RUN_DIR`.",
     )
 
 

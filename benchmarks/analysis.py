@@ -4,8 +4,8 @@ Logs are those that the tests keep, again and again on later days; ``read_files`
 lines with the same words and their times, grep counts these lines.
 
 Histories are of a load made by hand: ordered sends to 24 queues, with messages that are lost, that come twice and that come in
-the wrong order. From JSON lines the whole of ``mqlab analyze RUN`` is timed, with all that it says of a load and with its report;
-from the tables in Parquet that it leaves, our checks of loss, duplicates, order and latency alone, Spark's start included.
+the wrong order. From JSON lines the whole of ``mqlab runs analyze RUN`` is timed, with all that it says of a load and with its
+report; from the tables in Parquet that it leaves, our checks of loss, duplicates, order and latency alone, Spark's start included.
 analysis.sql asks DuckDB for these four, of the same files. All have to find what was planted, and the four the same in
 every queue.
 
@@ -285,8 +285,8 @@ def records_of(run: Path, records: int, on_cores: Sequence[int], sources: Sequen
     for cores, source in itertools.product(on_cores, sources):
         print(f" {cores} of the cores, {source}", flush=True)
         if source == "json":
-            ours, _ = cost_of([sys.executable, "-m", "mqlab", "analyze", run], cores)
-            show("mqlab analyze, all of it", records / 1e3, "thousand records", ours)
+            ours, _ = cost_of([sys.executable, "-m", "mqlab", "runs", "analyze", run], cores)
+            show("mqlab runs analyze, all of it", records / 1e3, "thousand records", ours)
             found = None
             counts = _counts_of_command(run)
         else:
@@ -321,7 +321,7 @@ def _counts_of_command(run: Path) -> list[int]:
 
 
 def spark_of_command() -> SparkPlace:
-    """Where ``mqlab analyze`` has its Spark, and what that starts sooner with."""
+    """Where ``mqlab runs analyze`` has its Spark, and what that starts sooner with."""
     from analysis.spark import SparkPlace
 
     return SparkPlace(java_home=find_java().home, class_archives=cache_folder("spark"))

@@ -28,9 +28,21 @@ from mqlab.kinds import take_builds
 from mqlab.machine import of_this_machine
 from mqlab.options import Adder, Command
 
-GONE = {"patrol": "mqlab diagnose LOG... finds the same incidents, and --appends counts slow appends"}
-"""Commands that were, with what does it now."""
-EXIT_GONE = 2
+FAMILIES: Mapping[str, str] = {
+    "cluster": "clusters to play with, and what they are made of: up, down, fetch, image",
+    "runs": "runs that were made: serve, analyze, report, clean, model, spark-packages",
+}
+"""First words of commands of two words."""
+
+MOVED: Mapping[str, Sequence[str]] = {
+    "list": ("explain", "--record"),
+    "advise": ("explain",),
+    "changes": ("upgrade", "--verdicts"),
+    "patrol": ("diagnose",),
+    **{name: ("cluster", name) for name in ("up", "down", "fetch", "image")},
+    **{name: ("runs", name) for name in ("serve", "analyze", "report", "clean", "model", "spark-packages")},
+}
+"""Commands as they were called once, which go on working, with what they are called now."""
 MESSAGE_MAX = 500
 """Characters of what is wrong with an option; argparse repeats it whole."""
 
@@ -78,9 +90,10 @@ def _carried_out(arguments: Sequence[str] | None, console: Console) -> int:
     if arguments is None:
         _leave_the_current_folder_out()
     words = sys.argv[1:] if arguments is None else arguments
-    if words and words[0] in GONE:
-        print(f"mqlab: {words[0]} is no command any more: {GONE[words[0]]}.", file=sys.stderr)
-        return EXIT_GONE
+    words = _as_called_now(words)
+    if words and words[0] in FAMILIES:
+        print(_family_help(words[0]))
+        return EXIT_OK
     if words and not words[0].startswith("-"):
         _require_command(words[0])
     options = _parsed(words)
@@ -93,9 +106,22 @@ def _carried_out(arguments: Sequence[str] | None, console: Console) -> int:
     return command(options, console)
 
 
+def _as_called_now(words: Sequence[str]) -> Sequence[str]:
+    """The words of a command, with the name that it has now as the first one; says so where it was another."""
+    if words and (now := MOVED.get(words[0])) is not None:
+        print(f"mqlab: {words[0]} is `mqlab {' '.join(now)}` now", file=sys.stderr)
+        rest = list(words[1:])
+        if words[0] == "changes":
+            rest = [word for pair in zip(("--from", "--to"), rest, strict=False) for word in pair] + rest[2:]
+        words = [*now, *rest]
+    if words[:1] and words[0] in FAMILIES and words[1:] and not words[1].startswith("-"):
+        words = [f"{words[0]} {words[1]}", *words[2:]]
+    return words
+
+
 def _require_command(word: str) -> None:
     """Raises UsageError for a word that is no command, with the nearest that is."""
-    known = [name for names, _ in COMMANDS for name in names]
+    known = [*(name for names, _ in COMMANDS for name in names), *FAMILIES]
     if word not in known:
         near = nearest(word, known)
         advice = f"Did you mean `mqlab {near[0]}`?" if near else "`mqlab` alone lists them by what they are for."
@@ -175,7 +201,7 @@ class _Overview(_Parser):
             lines.append(title)
             for name, example in commands.items():
                 lines += textwrap.wrap(
-                    helps[name],
+                    helps.get(name) or FAMILIES[name],
                     WIDTH,
                     initial_indent=f"  {name:<{NAMES_WIDTH}}",
                     subsequent_indent=" " * (NAMES_WIDTH + 4),
@@ -216,7 +242,7 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
 
 
 @cache
-def _parser(named: str = "") -> argparse.ArgumentParser:
+def _parser(named: str = "") -> _Overview:
     """Of the command that is named, else of all of them."""
     parser = _Overview(
         prog="mqlab",
@@ -248,24 +274,22 @@ def _of(module: str, function: str = "add_command") -> Callable[[Adder], None]:
 
 
 COMMANDS: Sequence[tuple[tuple[str, ...], Callable[[Adder], None]]] = (
-    (("list", "doctor", "fetch"), _of("ask.looking", "add_commands")),
+    (("doctor", "cluster fetch"), _of("ask.looking", "add_commands")),
     (("new",), _of("own.own_incident")),
-    (("up", "image", "down"), _of("run.clusters", "add_commands")),
+    (("cluster up", "cluster image", "cluster down"), _of("run.clusters", "add_commands")),
     (("audit",), _of("ask.audit")),
     (("load",), _of("run.judging", "add_load")),
     (("verify",), _of("run.verify")),
     (("check",), _of("run.check")),
     (("bisect",), _of("run.bisect")),
     (("reproduce",), _of("run.reproduce")),
-    (("analyze", "report", "spark-packages"), _of("run.judging", "add_run_commands")),
+    (("runs analyze", "runs report", "runs spark-packages", "runs model"), _of("run.judging", "add_run_commands")),
     (("diagnose",), _of("logs.diagnose")),
-    (("model", "changes"), _of("run.judging", "add_record_commands")),
     (("tune",), _of("tune.command")),
-    (("serve",), _of("run.serve")),
+    (("runs serve",), _of("run.serve")),
     (("upgrade",), _of("ask.upgrade")),
     (("explain",), _of("ask.explain")),
-    (("advise",), _of("tune.advise")),
-    (("clean",), _of("run.clusters", "add_clean")),
+    (("runs clean",), _of("run.clusters", "add_clean")),
 )
 """Names of commands, with what adds them."""
 
@@ -276,9 +300,6 @@ GROUPS: Sequence[tuple[str, Mapping[str, str]]] = (
             "explain": "mqlab explain '[TIMEOUT_CLEAN_QUEUE]broker busy'",
             "diagnose": "mqlab diagnose ~/logs/rocketmqlogs",
             "upgrade": "mqlab upgrade --from 4.9.7 --to 5.5.0 --broker-conf broker.conf",
-            "advise": "mqlab advise sends --release 5.3.3",
-            "list": "",
-            "changes": "",
         },
     ),
     ("Look: at a cluster of yours", {"audit": "mqlab audit --namesrv 10.0.0.1:9876"}),
@@ -289,20 +310,35 @@ GROUPS: Sequence[tuple[str, Mapping[str, str]]] = (
             "load": "mqlab load --rate 500 --duration 30 --set broker.flushDiskType=SYNC_FLUSH",
             "tune": "mqlab tune --rate 2000 --log store.log",
             "check": "mqlab check --release 5.1.4",
-            "bisect": "",
-            "reproduce": "",
-            "new": "",
-            "up": "",
-            "down": "",
+            "bisect": "mqlab bisect ORDER-08 --from 4.9.7 --to 5.3.3",
+            "reproduce": "mqlab reproduce append-stall --release 5.5.0 --broker-conf broker.conf",
+            "new": "mqlab new my_incident.py",
         },
     ),
-    ("Read runs again", {"serve": "", "analyze": "", "report": ""}),
-    ("This machine", {"doctor": "", "fetch": "", "image": "", "clean": "", "spark-packages": "", "model": ""}),
+    (
+        "This machine",
+        {
+            "cluster": "mqlab cluster up --release 5.5.0 --topology two-masters",
+            "runs": "mqlab runs serve",
+            "doctor": "mqlab doctor",
+        },
+    ),
 )
 """Commands by what they are for, in the order of the help, with an example of those that most people need."""
 
 WIDTH, NAMES_WIDTH = 100, 15
 """Letters of the overview's lines, and of its column of names."""
+
+
+def _family_help(family: str) -> str:
+    """The commands that begin with this word, a line each."""
+    helps = {one.dest: one.help or "" for one in _parser()._commands()}
+    found = {name: text for name, text in helps.items() if name.startswith(f"{family} ")}
+    lines = [f"usage: mqlab {family} COMMAND ...", "", f"{FAMILIES[family][:1].upper()}{FAMILIES[family][1:]}.", ""]
+    for name, text in found.items():
+        indent = f"  {name:<{NAMES_WIDTH + 8}}"
+        lines += textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=" " * len(indent))
+    return "\n".join([*lines, "", f"`mqlab {family} COMMAND --help` tells a command's options."])
 
 
 def _adder(commands: argparse._SubParsersAction[_Parser]) -> Adder:

@@ -8,7 +8,7 @@ STALL = {"stall_ms": 600, "rate_hz": 300}  # a cell: what the fault and the load
 CALM = {"watch_ms": 600, "rate_hz": 300}
 WAIT = "waitTimeMillsInSendQueue"  # set on the running broker before each trial, so every arm says it
 
-# `mqlab list --measures` says what of() can ask for. happens, never, each and fact count events; share, median and ratio
+# `mqlab explain --measures` says what of() can ask for. happens, never, each and fact count events; share, median and ratio
 # ask on which side of a bound each deployment lies. Each number that decides has its reason beside it.
 MINE_01 = claim(
     "MINE-01", "post-mortem of 12 March", "An append of 600 ms has sends refused.",
@@ -27,7 +27,7 @@ SCENARIO = Scenario(
     name="my-incident",  # as the file
     title="Slow appends of our cluster",
     topology=Topology(name="single"),  # name_servers=, masters=, slaves_per_master=
-    arms=(  # each begins with baseline, incident, fix- or better-; `mqlab list --faults` names the faults
+    arms=(  # each begins with baseline, incident, fix- or better-; `mqlab explain --faults` names the faults
         Arm(name="baseline", what="No stall.", fault=AppendWatch(), load=LOAD, cells=(CALM,), live_conf={WAIT: "200"}),
         Arm(name="incident", what="Stalls.", fault=AppendStall(), load=LOAD, cells=(STALL,), live_conf={WAIT: "200"}),
         Arm(name="fix-wait", what="Longer wait.", fault=AppendStall(), load=LOAD, cells=(STALL,), live_conf={WAIT: "800"}),

@@ -26,21 +26,7 @@ MODULES = frozenset(
 """What is imported of them."""
 
 WITHOUT_RUN = frozenset(
-    [
-        "advise",
-        "audit",
-        "changes",
-        "clean",
-        "diagnose",
-        "doctor",
-        "down",
-        "explain",
-        "list",
-        "new",
-        "serve",
-        "tune",
-        "upgrade",
-    ]
+    {"audit", "cluster down", "diagnose", "doctor", "explain", "new", "runs clean", "runs serve", "tune", "upgrade"}
 )
 """Commands that begin without them; where one needs some after all, it begins again once they are there."""
 

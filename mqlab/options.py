@@ -177,5 +177,5 @@ def add_backend_options(command: argparse.ArgumentParser) -> None:
         type=IMAGE,
         default=None,
         metavar="IMAGE",
-        help="with compose: the image, for example apache/rocketmq; default: ours (`mqlab image`), built if need be",
+        help="with compose: the image, for example apache/rocketmq; default: ours (`mqlab cluster image`), built if need be",
     )

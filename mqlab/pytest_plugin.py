@@ -55,7 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for run in runs:
         if any(own_file(Path(run), *file.parts) is None for file in (FINDINGS, PAGE_DATA)):
             raise pytest.UsageError(
-                f"{OPTION}={run}: no analysed run is there; judge it first with mqlab analyze {run}"
+                f"{OPTION}={run}: no analysed run is there; judge it first with mqlab runs analyze {run}"
             )
     if config.args_source is not config.ArgsSource.ARGS:
         config.args = []

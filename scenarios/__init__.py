@@ -64,7 +64,7 @@ def find(name: str) -> Scenario:
     """
     found = incident(name)
     if not isinstance(found, Scenario):
-        raise UsageError(f"{NOTHING_REPLAYS} {name}", advice=f"What to do about it: mqlab list {name}")
+        raise UsageError(f"{NOTHING_REPLAYS} {name}", advice=f"What to do about it: mqlab explain {name}")
     return found
 
 

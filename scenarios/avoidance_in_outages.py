@@ -154,7 +154,7 @@ SCENARIO = Scenario(
     summary="Two producers, one with sendLatencyFaultEnable, while a broker of two or three is killed, stopped, slow or flapping, "
     "and while all are slow.",
     symptom="One broker is dead, slow or stands still, and sends fail or take over a second.",
-    advice="See `mqlab advise sends --release RELEASE`, which has the best setting for each failure; "
+    advice="See `mqlab explain sends --release RELEASE`, which has the best setting for each failure; "
     "sendLatencyFaultEnable=true is for a broker that is slow.",
     cures=("X-avoidance-in-outages-03", "X-avoidance-in-outages-07"),
     no_sign="Whether a producer avoids brokers is in no log: compare what two producers of an outage went through.",

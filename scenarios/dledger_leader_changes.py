@@ -14,7 +14,7 @@ INCIDENT = Incident(
     advice="See what the leader did at the time of the first HeartBeatTimeOut: pauses in its gc.log, its disk (`iostat -x 1`), "
     "and the network between the nodes (`ping`, and the port that dLegerPeers names). A leader that goes back to one "
     "node is what preferredLeaderIds asks for: leave it out, or let it be a node whose disk is as quick as the others'. "
-    "Clients fail until the next route: `mqlab advise sends --release 5.5.0` says what helps.",
+    "Clients fail until the next route: `mqlab explain sends --release 5.5.0` says what helps.",
     sign=Sign(
         events=(Logged.LEADER_SILENT, Logged.LEADER_MOVED),
         because="a member of the group did not hear its leader for longer than an election waits, or one was told to lead",

@@ -297,7 +297,7 @@ QUESTIONS: tuple[Question, ...] = (
         do=(
             "mqadmin clusterList -n NAMESRV  # the address that the broker has registered",
             "nc -vz ADDRESS 10911; nc -vz ADDRESS 10909  # from the client's host",
-            "mqlab advise sends --release R  # settings for each failure",
+            "mqlab explain sends --release R  # settings for each failure",
             "mqlab diagnose LOGS-OF-CLIENTS-AND-BROKERS",
         ),
     ),
@@ -470,7 +470,7 @@ QUESTIONS: tuple[Question, ...] = (
         do=(
             "mqadmin clusterList -n NAMESRV  # does the name server still have it?",
             "mqadmin wipeWritePerm -n NAMESRV -b BROKERNAME  # before a planned stop: producers leave it first",
-            "mqlab advise sends --release R",
+            "mqlab explain sends --release R",
         ),
     ),
     Question(
@@ -721,7 +721,7 @@ QUESTIONS: tuple[Question, ...] = (
         do=(
             "mqlab load --rate 2000 --duration 60 --set broker.flushDiskType=SYNC_FLUSH  # your rate and settings",
             "mqlab tune --rate YOURS --log store.log  # refused sends by the wait, from your appends",
-            "mqlab advise sends --release R  # settings of producers for each failure",
+            "mqlab explain sends --release R  # settings of producers for each failure",
         ),
     ),
 )

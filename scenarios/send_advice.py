@@ -204,4 +204,4 @@ FAILURES: Mapping[str, Failure] = {
         tried=(_retries("busy"), Tried(setting=AVOIDANCE, helps=(_spared("avoided, busy"),))),
     ),
 }
-"""By the names that ``mqlab advise sends --failure`` takes."""
+"""By the names that ``mqlab explain sends --failure`` takes."""

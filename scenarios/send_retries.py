@@ -261,7 +261,7 @@ SCENARIO = Scenario(
     summary="Every kind of send of the Java client while one of two masters is killed, stands still, is busy, must not be written "
     "to or leaves the routes: attempts, time, outcome, copies, and what is stored although it failed.",
     symptom="One of two brokers fails, and some kinds of send fail for good whatever the retries.",
-    advice="Send a selector send that failed again by yourself, to another broker's queue; `mqlab advise sends "
+    advice="Send a selector send that failed again by yourself, to another broker's queue; `mqlab explain sends "
     "--release RELEASE` says what helps other kinds.",
     cures=("SENDS-05",),
     no_sign="Brokers write nothing of it: a client's log has each attempt that failed, with its broker (sendKernelImpl "

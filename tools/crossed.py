@@ -98,7 +98,7 @@ def main() -> None:
     _with_their_callers()
     threading.setprofile(_notice)
     sys.setprofile(_notice)
-    code = lab(["analyze", *sys.argv[1:]])
+    code = lab(["runs", "analyze", *sys.argv[1:]])
     sys.setprofile(None)
     if (analysis := TOP.found(*OF)) is None:
         sys.exit(code)

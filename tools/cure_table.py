@@ -1,4 +1,4 @@
-"""The table of docs/sends.md: of each failure and release the best setting, by what ``mqlab advise sends`` says.
+"""The table of docs/sends.md: of each failure and release the best setting, by what ``mqlab explain sends`` says.
 
 ``python -m tools.cure_table`` writes it anew; so does ``python -m tools.ledger`` with the ledger.
 """
@@ -11,8 +11,8 @@ from harness.model.findings import Finding
 from harness.paths import PACKAGES
 from harness.releases.jars import recorded_releases
 from harness.rundir.files import replace_file
+from mqlab.ask.advise import BEST, NOT_MEASURED, OPEN, PRICE, Advice, advice
 from mqlab.ask.recorded import committed_ledger
-from mqlab.tune.advise import BEST, NOT_MEASURED, OPEN, PRICE, Advice, advice
 from scenarios.send_advice import FAILURES
 from tools.recorded.readme import between_markers
 

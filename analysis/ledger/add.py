@@ -31,7 +31,7 @@ def add(record: Path, run_dir: Path, at: str) -> RecordedRun:
         )
     if manifest.run in {entry.about for entry in journal.of("recorded")}:
         raise LedgerError(f"{run_dir}: run {manifest.run} is recorded already")
-    again = f"mqlab analyze {run_dir}"
+    again = f"mqlab runs analyze {run_dir}"
     if not (run_dir / FINDINGS).exists():
         raise LedgerError(f"{run_dir} was not analysed", advice=again)
     # Its lock: nobody writes it any more, however it ended.

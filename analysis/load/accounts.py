@@ -19,7 +19,7 @@ from harness.rundir.joined import WORKERS
 from harness.rundir.manifest import TrialRecord
 from harness.rundir.reading import RunDirectory
 
-_ELSEWHERE = "the histories of {} workers are missing: `mqlab analyze RUN --with RUN...` judges them as one"
+_ELSEWHERE = "the histories of {} workers are missing: `mqlab runs analyze RUN --with RUN...` judges them as one"
 
 
 def bodies(records: Records, trial: TrialRecord) -> HistoryTries:

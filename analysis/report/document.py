@@ -191,7 +191,7 @@ def load_findings(run_dir: Path) -> RecordedRun:
     """The run with its trials and findings alone. Raises RunDirectoryError."""
     path = run_dir / FINDINGS
     if not path.exists() or not (run_dir / PAGE_DATA).exists():
-        raise RunDirectoryError(f"{path} does not exist: analyse the run first (mqlab analyze {run_dir})")
+        raise RunDirectoryError(f"{path} does not exist: analyse the run first (mqlab runs analyze {run_dir})")
     try:
         return read_lines(path)
     except LedgerError as error:

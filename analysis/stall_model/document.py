@@ -26,7 +26,7 @@ def load_score(run_dir: Path) -> Score:
     if not path.exists():
         raise RunDirectoryError(
             f"{path} does not exist",
-            advice="Give the folder of an analysed run of append-stall; mqlab analyze RUN_DIR analyses it.",
+            advice="Give the folder of an analysed run of append-stall; mqlab runs analyze RUN_DIR analyses it.",
         )
     return read_document(Score, path)
 

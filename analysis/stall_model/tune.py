@@ -77,6 +77,6 @@ def choices_table(found: Sequence[Choice], stalls_ms: Sequence[float], rate_hz: 
             "",
             "wait is waitTimeMillsInSendQueue, busy osPageCacheBusyTimeOutMills. A refused send may be repeated by its client; one",
             "that waits longer than the client's timeout (3000 ms by default) is lost to it although it may be stored.",
-            "Check the form on your machine: mqlab verify append-stall, then mqlab model RUN_DIR.",
+            "Check the form on your machine: mqlab verify append-stall, then mqlab runs model RUN_DIR.",
         ]
     )

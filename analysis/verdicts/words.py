@@ -55,7 +55,7 @@ REASON_MEANINGS = {
     Reason.TOO_MANY_DISCARDED: "More than a fifth of an arm's trials do not count.",
     Reason.FRAGILE: "A trial that does not count would change the verdict.",
     Reason.DAMAGED: "A file that it rests on is missing, cut or changed: what it held may speak for or against the claim.",
-    Reason.CODE_NOT_RUN: "An incident's file came with the run, and nobody answered for its code: `mqlab analyze` has --trust.",
+    Reason.CODE_NOT_RUN: "An incident's file came with the run, and nobody answered for its code: `runs analyze` has --trust.",
 }
 
 

@@ -28,7 +28,7 @@ class AuditFinding:
     says: str
     advice: str = ""
     incident: str = ""
-    """The incident that it tells of, which `mqlab list` knows; empty until it is looked up, and where there is none."""
+    """The incident that it tells of, which `mqlab explain` knows; empty until it is looked up, and where there is none."""
 
 
 def some(names: Sequence[str]) -> str:

@@ -30,7 +30,7 @@ LOOK_PERIOD_S = 1.0
 
 FAILED_ROUNDS_MAX = 60
 """What cannot be healed (a process in an uninterruptible wait) is tried again this often, once a second; then it is
-left to ``mqlab clean``."""
+left to ``mqlab runs clean``."""
 
 LOG_BYTES_MAX = 1_000_000
 
@@ -114,7 +114,7 @@ class Healer:
         self._rounds_failed += 1
         if self._rounds_failed < FAILED_ROUNDS_MAX:
             return True
-        self._log("giving up; `mqlab clean` tries again")
+        self._log("giving up; `mqlab runs clean` tries again")
         return False
 
     def _pause_s(self, records: list[LeaseRecord]) -> float:

@@ -6,9 +6,9 @@ in the state folder, on disk before the thing itself. Three parties heal what a 
 * its *owner* (the harness process), in the ordinary course of a run;
 * the *healer*, a detached process (harness/leases/healer.py) that notices the owner's death at once, since it holds the other
   end of a pipe, and that ends single leases whose time is over; when it is killed, its *understudy* takes its place;
-* ``clean``, called by the next run and by ``mqlab clean``, for what a crashed machine left, or somebody who killed all three.
+* ``clean``, called by the next run and by ``mqlab runs clean``, for what a crashed machine left, or somebody who killed all three.
 
-A lease that is *kept* outlives its owner (``mqlab up``) until it is cleaned with ``include_kept`` or its time is over.
+A lease that is *kept* outlives its owner (``mqlab cluster up``) until it is cleaned with ``include_kept`` or its time is over.
 Nothing is touched that cannot be shown to be ours: see harness/leases/proc.py for processes. Standard library only.
 """
 
@@ -207,7 +207,7 @@ class Leases:
         if left:
             raise LeaseError(
                 f"could not heal {'; '.join(map(str, left))}",
-                advice=f"`mqlab clean` tries again; the leases are in {self._store.state_dir}.",
+                advice=f"`mqlab runs clean` tries again; the leases are in {self._store.state_dir}.",
             )
         return healed
 

@@ -99,7 +99,7 @@ class LeasedProcess:
         return True
 
     def keep(self) -> None:
-        """Let it outlive this program from now on, until ``mqlab down`` or the lease's end."""
+        """Let it outlive this program from now on, until ``mqlab cluster down`` or the lease's end."""
         self.lease.keep()
 
     def release(self) -> None:

@@ -94,7 +94,7 @@ def parse_fault(text: str) -> TimedFault:
     if not at or not _NAME.fullmatch(name):
         raise UsageError(
             f"--fault {shown(text)} is not NAME[:VALUE[,KEY=VALUE...]]@TIME",
-            advice="For example --fault append-stall:1200ms@10s; mqlab list --faults names them all.",
+            advice="For example --fault append-stall:1200ms@10s; mqlab explain --faults names them all.",
         )
     if (found := LIBRARY.get(ALIASES.get(name, name))) is None:
         raise UsageError.unknown("fault", name, (*LIBRARY, *ALIASES))

@@ -22,7 +22,7 @@ LAYERS = "image-*.tar"
 STAMPS = "maven/.*.verified.json"
 """What ``ensure_jars`` leaves, which every use of a cache begins with."""
 
-_WORDS = "The cache of rocketmq-incident-lab. `mqlab clean --cache` removes the lab's folders beside this file, and this file.\n"
+_WORDS = "The cache of rocketmq-incident-lab. `mqlab runs clean --cache` removes the lab's folders beside this file, and it.\n"
 
 
 def cache_folder(name: str, cache: Path | None = None) -> Path:
@@ -98,5 +98,5 @@ def require_mark() -> None:
         named = " (MQLAB_CACHE)" if os.environ.get("MQLAB_CACHE") else ""
         raise ConfigurationError(
             f"{home}{named} is not removed: it lacks {MARK}, by which a cache of the lab is known",
-            advice="Remove it yourself where it is one; that of an older version gets the mark with its next use (mqlab fetch).",
+            advice="Remove it yourself where it is one; that of an older version gets the mark by `mqlab cluster fetch`.",
         )

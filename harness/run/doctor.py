@@ -97,7 +97,7 @@ def _jars() -> list[Check]:
     def check(release: str) -> Check:
         cached = (cache_home() / "maven" / f".{release}.verified.json").exists()
         found = "in the cache" if cached else "not in the cache yet"
-        advice = "The first run fetches it from Maven Central; `mqlab fetch` does so beforehand."
+        advice = "The first run fetches it from Maven Central; `mqlab cluster fetch` does so beforehand."
         return _check(f"RocketMQ {release}", cached or None, found, advice)
 
     return [check(release) for release in recorded_releases()]
@@ -147,7 +147,7 @@ def _docker() -> list[Check]:
         engine = find_engine()
         found = f"Engine {engine.version} (API {engine.api}) at {engine.socket}, control groups {engine.cgroup}"
         images = [own_tag(release) for release in recorded_releases() if find_image(engine, own_tag(release))]
-        has = ", ".join(images) or "none of ours yet; `mqlab image` builds them"
+        has = ", ".join(images) or "none of ours yet; `mqlab cluster image` builds them"
         mode = (
             "Docker Desktop: one container owns the published ports, the others share its network "
             "(compose/desktop.yaml); --backend compose needs an engine on Linux itself"

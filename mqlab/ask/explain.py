@@ -18,7 +18,7 @@ from rich.console import Console
 import scenarios
 from analysis.ledger.since import BOTH, as_told
 from analysis.verdicts.words import STANDINGS
-from harness.errors import EXIT_OK, UsageError
+from harness.errors import EXIT_OK, UsageError, nearest, shown
 from harness.model.findings import Finding
 from harness.model.incident import NOTHING_REPLAYS, REPOSITORY, Incident
 from harness.model.log_events import WORDINGS
@@ -30,11 +30,16 @@ from harness.releases.jars import recorded_releases
 from harness.releases.readers import all_readers
 from harness.releases.settings import releases_with_settings, settings_of
 from harness.releases.written import FIT_LETTERS_MIN, Written, all_written, letters_in
+from mqlab.ask.advise import advise
+from mqlab.ask.looking import list_faults, list_incidents, list_measures
 from mqlab.ask.recorded import committed_ledger, committed_since, measured_on_defaults
 from mqlab.console import console as lab_console
-from mqlab.options import Adder, print_json
+from mqlab.kinds import INCIDENTS
+from mqlab.options import Adder, add_releases, print_json
+from mqlab.own.own_incident import SUFFIX
 from scenarios.answer_codes import ANSWER_CODES, AnswerCode
 from scenarios.questions import QUESTIONS, Question
+from scenarios.send_advice import FAILURES
 from scenarios.setting_meanings import setting_meanings
 from scenarios.setting_values import SETTING_VALUES, SettingValue
 
@@ -75,6 +80,8 @@ ABOUT = re.compile(
     r"(?i)(?:what(?:'s| is| are| does)|explain|meaning of) (?:the |an? )?(\S+?)(?: mean| do| setting)?\s*\?*"
 )
 """A question about one word, such as a setting, a code or a word in brackets."""
+SENDS = "sends"
+"""The word whose answer is what a producer has to set, for each failure."""
 _SENTENCE = re.compile(r"[A-Za-z' ]+[?.!]?")
 WORD = re.compile(r"[A-Za-z]{3,}")
 
@@ -100,13 +107,36 @@ def add_command(add: Adder) -> None:
     """``explain``."""
     command = add("explain", explain, "what a log line, an error, a code, a setting, an incident or a claim is")
     command.add_argument(
-        "words", nargs="+", metavar="TEXT", help="'[REJECTREQUEST]system busy', a setting, BUSY-12, ..."
+        "words", nargs="*", metavar="TEXT",
+        help="'[REJECTREQUEST]system busy', a setting, BUSY-12, ...; sends: which client settings help when a broker fails; "
+        "none: all incidents, a line each",
+    )  # fmt: skip
+    command.add_argument(
+        "--record", action="store_true",
+        help="of incidents, families of claims (BUSY, POOL, ...) or files of your own: arms, claims, and what was measured",
+    )  # fmt: skip
+    add_releases(command, "with --record: all that are recorded")
+    command.add_argument(
+        "--failure", metavar="NAME", help=f"with sends: one of {', '.join(FAILURES)}; default: each of them"
+    )
+    command.add_argument("--faults", action="store_true", help="the faults that `mqlab load --fault` puts on a load")
+    command.add_argument(
+        "--measures", action="store_true", help="what a claim can be about, for an incident of your own"
     )
     command.add_argument("--json", action="store_true", help="machine-readable")
 
 
 def explain(options: argparse.Namespace, console: Console) -> int:
     """Print every answer to what is asked."""
+    if options.faults or options.measures:
+        return (list_faults if options.faults else list_measures)(options)
+    if options.words == [SENDS]:
+        return _advise(options, console)
+    if options.failure:
+        raise UsageError("--failure is of sends", advice="mqlab explain sends --release 5.5.0 --failure NAME")
+    if options.record or options.release or all(map(_is_record, options.words)):
+        options.incidents = [_incident(word) for word in options.words]
+        return list_incidents(options, console)
     found = answers(" ".join(options.words))
     if options.json:
         print_json(list(map(dataclasses.asdict, found)))
@@ -124,6 +154,31 @@ def explain(options: argparse.Namespace, console: Console) -> int:
     return EXIT_OK
 
 
+def _is_record(word: str) -> bool:
+    return word in scenarios.FAMILIES or word.endswith(SUFFIX)
+
+
+def _incident(word: str) -> str:
+    try:
+        return INCIDENTS(word)
+    except argparse.ArgumentTypeError as error:
+        advice = "Of everything else `mqlab explain TEXT` says what it knows, on all releases at once."
+        raise UsageError(f"--record: {error}", advice=advice) from error
+
+
+def _advise(options: argparse.Namespace, console: Console) -> int:
+    if len(options.release) != 1:
+        raise UsageError("settings of producers are told for one release", advice="mqlab explain sends --release 5.5.0")
+    if options.failure and options.failure not in FAILURES:
+        near = nearest(options.failure, FAILURES)
+        raise UsageError(
+            f"{shown(options.failure)} is none of {', '.join(FAILURES)}",
+            advice=f"Did you mean {near[0]}?" if near else "",
+        )
+    (options.release,) = options.release
+    return advise(options, console)
+
+
 def answers(asked: str) -> list[Answer]:
     """Of the first kind that has any: a name of the lab, a setting, a code, a text. Raises UsageError where nothing is near."""
     text = " ".join(asked[:TEXT_MAX].split())
@@ -139,7 +194,7 @@ def answers(asked: str) -> list[Answer]:
             return found
     raise UsageError(
         f"nothing like {text[:80]!r} is known",
-        advice="`mqlab diagnose LOG...` counts the commonest warnings of whole logs; `mqlab list` has all incidents.",
+        advice="`mqlab diagnose LOG...` counts the commonest warnings of whole logs; `mqlab explain` has all incidents.",
     )
 
 
@@ -246,7 +301,7 @@ def _standings_of(claims: Sequence[Claim]) -> list[str]:
     told.sort(key=lambda one: "does not hold" not in one[1])
     more = len(told) - CLAIMS_TOLD_MAX
     return [f"{claim.id}, {claim.says!r} {standing}" for claim, standing in told[:CLAIMS_TOLD_MAX]] + (
-        [f"and {more} more claims: mqlab list"] if more > 0 else []
+        [f"and {more} more claims: --record has all"] if more > 0 else []
     )
 
 

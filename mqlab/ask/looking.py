@@ -1,4 +1,4 @@
-"""Commands that look at this host and at what there is to run."""
+"""What there is to run, and what this host can do."""
 
 from __future__ import annotations
 
@@ -34,42 +34,24 @@ from mqlab import needs
 from mqlab.ask.carried import ledger_on, unknown_on
 from mqlab.ask.recorded import measured_on_defaults
 from mqlab.console import console as lab_console
-from mqlab.kinds import INCIDENTS
 from mqlab.options import Adder, add_releases, print_json
 from mqlab.own.own_incident import known_incidents
 
 
 def add_commands(add: Adder) -> None:
-    """``list``, ``doctor`` and ``fetch``."""
-    command = add("list", list_incidents, "incidents, their arms and claims, and what was measured of some")
-    command.add_argument(
-        "incidents",
-        nargs="*",
-        type=INCIDENTS,
-        metavar="INCIDENT",
-        help="only these, each with what the record says of it; also a family of claims (BUSY, POOL, ...), a file of your own",
-    )
-    add_releases(command, "with incidents: all that are recorded")
-    command.add_argument(
-        "--measures", action="store_true", help="what a claim can be about, for an incident of your own"
-    )
-    command.add_argument("--faults", action="store_true", help="the faults that `mqlab load --fault` puts on a load")
-    command.add_argument("--json", action="store_true", help="machine-readable")
-
+    """``doctor`` and ``cluster fetch``."""
     command = add("doctor", show_doctor, "what this host can do, and how to get what is missing")
     command.add_argument("--fetch", action="store_true", help="bring the packages that runs need and answers do not")
     command.add_argument("--json", action="store_true", help="machine-readable")
 
-    command = add("fetch", fetch, "bring releases into the cache and compile what is ours (verify does so by itself)")
+    command = add(
+        "cluster fetch", fetch, "bring releases into the cache and compile what is ours (verify does so by itself)"
+    )
     add_releases(command, "all that are recorded")
 
 
 def list_incidents(options: argparse.Namespace, console: Console) -> int:
-    """Every incident with its arms and claims, or every fault, or every measure."""
-    if options.faults:
-        return list_faults(options)
-    if options.measures:
-        return list_measures(options)
+    """Every incident, or some with their arms and claims and with what the record says of them."""
     chosen = known_incidents(options.incidents) or scenarios.INCIDENTS
     if not options.incidents and not options.json:
         return _list_names()
@@ -130,7 +112,7 @@ def _list_names() -> int:
             out.print(f"  {one.name:<{width}}  {one.title}{article}", highlight=False, markup=False, soft_wrap=True)
         out.print()
     out.print(
-        "`mqlab list INCIDENT` has its arms and claims, and what was measured on each release.",
+        "`mqlab explain INCIDENT` says what to do; with --record, its arms and claims, and what was measured on each release.",
         highlight=False,
         soft_wrap=True,
     )

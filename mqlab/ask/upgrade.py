@@ -29,7 +29,7 @@ from harness.releases.settings import BY_PROCESSORS, settings_of
 from mqlab.ask.audit_conf import named_conf
 from mqlab.ask.carried import carried, ledger_on
 from mqlab.ask.recorded import committed_since
-from mqlab.kinds import FILE, NEW_FILE, RELEASE
+from mqlab.kinds import FILE, FOLDER, NEW_FILE, RELEASE
 from mqlab.options import Adder, print_json, write_new
 from scenarios import rolling_upgrade
 
@@ -74,12 +74,20 @@ def add_command(add: Adder) -> None:
         action="store_true",
         help="exit code 1 where something is to be prepared, 2 where something is not known",
     )
+    command.add_argument(
+        "--verdicts", action="store_true", help="only verdicts that differ and figures that moved, with both figures"
+    )
+    command.add_argument("--run", type=FOLDER, metavar="RUN_DIR", help="with --verdicts: by this run, not the record")
     command.add_argument("--page", type=NEW_FILE, metavar="FILE", help="write it as one HTML page, too")
     command.add_argument("--json", action="store_true", help="machine-readable")
 
 
 def upgrade(options: argparse.Namespace, console: Console) -> int:
     """Say what changes, by the record, the releases' logs and their settings."""
+    if options.run and not options.verdicts:
+        raise UsageError("--run is of --verdicts", advice="Give both, or neither: the rest is told by the record.")
+    if options.verdicts:
+        return _show_verdicts(options)
     from analysis.report import upgrade as report
     from analysis.report.upgrade_screen import alarms, all_lines, screen, screen_lines
     from analysis.report.upgrade_words import page
@@ -145,6 +153,23 @@ def upgrade(options: argparse.Namespace, console: Console) -> int:
     conf_changed = found.settings.conf
     comes = (*conf_changed.comes, *conf_changed.urgent) if conf_changed else ()
     return EXIT_MISMATCH if shown.prepare or comes else EXIT_UNDECIDED if found.undecided else EXIT_OK
+
+
+def _show_verdicts(options: argparse.Namespace) -> int:
+    from analysis.report.changes import changes
+    from analysis.report.document import load_findings
+
+    before, after = options.before, options.after
+    if before == after:
+        raise UsageError(
+            f"nothing changes from {before} to itself", advice="Name the release that you have and another one."
+        )
+    found = changes(load_findings(options.run).findings if options.run else ledger_on(before, after), before, after)
+    if options.json:
+        print_json(dataclasses.asdict(found))
+    else:
+        print("\n".join(found.lines()))
+    return EXIT_OK
 
 
 def _known(release: str) -> Known:

@@ -146,12 +146,12 @@ def load(options: argparse.Namespace, console: Console) -> Ran | None:
             except Interrupted as error:
                 raise Interrupted(
                     f"stopped; what was recorded is in {path}",
-                    advice=f"mqlab analyze {path} says what can be said of it.",
+                    advice=f"mqlab runs analyze {path} says what can be said of it.",
                 ) from error
             except DiskFullError as error:
                 raise DiskFullError(
                     str(error),
-                    advice=f"Make room, or choose a folder on another disk with --out. mqlab analyze {path} says what can be "
+                    advice=f"Make room, or choose a folder on another disk with --out. mqlab runs analyze {path} says what can be "
                     "said of what was recorded.",
                 ) from error
         trial = run.trial(LOAD).read()

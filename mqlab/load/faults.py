@@ -37,7 +37,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         type=FAULT,
         default=[],
         metavar="NAME[:VALUE]@TIME",
-        help="put a fault on the load, such as append-stall:1200ms@10s; `mqlab list --faults` names them; may be repeated",
+        help="put a fault on the load, such as append-stall:1200ms@10s; `mqlab explain --faults` names them; may be repeated",
     )
     faults.add_argument("--fault-every", type=DURATION, metavar="TIME", help="each of them again after so long")
     faults.add_argument(
@@ -94,7 +94,7 @@ def check_faults(
         why = why or why_not_made(timed.fault, injection, settings, "local", Abilities.of_this_host())
         if why:
             raise ConfigurationError(
-                f"--fault {timed.text} {why}", advice="mqlab list --faults says what each asks for."
+                f"--fault {timed.text} {why}", advice="mqlab explain --faults says what each asks for."
             )
 
 

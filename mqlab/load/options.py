@@ -218,7 +218,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--run-name", type=RUN_NAME, metavar="NAME", help="in every body; the same on all machines of a load"
     )
     command.add_argument("--seed", type=SEED, default=1, help="draws keys and sizes; default: 1")
-    command.add_argument("--record-only", action="store_true", help="judge it later, with mqlab analyze")
+    command.add_argument("--record-only", action="store_true", help="judge it later, with mqlab runs analyze")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -174,7 +174,7 @@ def report(found: Diagnosis) -> Iterator[str]:
         yield ""
         yield "none of the known incidents is in these logs"
         yield from _warned(found, "their commonest warnings and errors:")
-        yield f"{len(found.silent)} incidents leave no line in logs; `mqlab list NAME` says what to look at instead:"
+        yield f"{len(found.silent)} incidents leave no line in logs; `mqlab explain NAME` says what to look at instead:"
         yield f"  {', '.join(sorted(found.silent))}"
     else:
         if found.warned:

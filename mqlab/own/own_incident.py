@@ -52,7 +52,7 @@ def write_template(options: argparse.Namespace, console: Console) -> int:
     path: Path = options.file
     require_name(path)
     write_new(path, TEMPLATE.read_text("utf-8").replace(name_of(TEMPLATE), name_of(path)))
-    print(f"{path}\nLook at it: mqlab list {path}\nRun it: mqlab verify {path} --release 5.5.0")
+    print(f"{path}\nLook at it: mqlab explain {path}\nRun it: mqlab verify {path} --release 5.5.0")
     return EXIT_OK
 
 

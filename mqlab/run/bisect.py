@@ -53,7 +53,7 @@ def _claims() -> list[str]:
 def add_command(add: Adder) -> None:
     """``bisect``."""
     command = add("bisect", bisect, "which release changed a verdict: measured at both sides of each boundary")
-    command.add_argument("claim", type=one_of("claim", _claims), metavar="CLAIM", help="see `mqlab list`")
+    command.add_argument("claim", type=one_of("claim", _claims), metavar="CLAIM", help="see `mqlab explain`")
     command.add_argument("--from", dest="before", type=RELEASE, required=True, metavar="RELEASE")
     command.add_argument("--to", dest="after", type=RELEASE, required=True, metavar="RELEASE")
     command.add_argument(
@@ -129,7 +129,7 @@ def bisect(options: argparse.Namespace, console: Console) -> int:
     if len({code[one] for one in order}) == 1 and len({known[one].verdict for one in known}) == 1 and len(known) > 1:
         raise UsageError(
             f"{claim.id} is {next(iter(known.values())).verdict} on {' and '.join(known)}, and no release between has other code",
-            advice="Give releases whose verdicts differ: mqlab list shows them.",
+            advice="Give releases whose verdicts differ: mqlab explain shows them.",
         )
 
     def came_to() -> Bisected:

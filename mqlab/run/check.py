@@ -149,7 +149,7 @@ def _nearest(release: str) -> str:
     if not near:
         raise UsageError(
             f"{release} is measured itself",
-            advice=f"mqlab list has its verdicts; --against {recorded_releases()[0]} checks it all the same.",
+            advice=f"mqlab explain has its verdicts; --against {recorded_releases()[0]} checks it all the same.",
         )
     return max(near, key=lambda one: alike(version_key(one), version_key(release)))
 

@@ -45,8 +45,8 @@ def _clusters_folder() -> Path:
 
 
 def add_commands(add: Adder) -> None:
-    """``up``, ``image`` and ``down``."""
-    command = add("up", up, "start a cluster on loopback that stays until `mqlab down`")
+    """``cluster up``, ``cluster image`` and ``cluster down``."""
+    command = add("cluster up", up, "start a cluster on loopback that stays until `mqlab cluster down`")
     add_releases(command, "the newest; the first one named is used")
     command.add_argument("--topology", choices=sorted(TOPOLOGIES), default="single", help="default: single")
     command.add_argument("--port", type=PORT, help="port of the first name server; default: a free one")
@@ -57,7 +57,9 @@ def add_commands(add: Adder) -> None:
     add_settings(command)
     command.add_argument("--json", action="store_true", help="machine-readable")
 
-    command = add("image", image, "build an image of a release from the same jars, for the compose files and backend")
+    command = add(
+        "cluster image", image, "build an image of a release from the same jars, for the compose files and backend"
+    )
     command.add_argument(
         "releases",
         nargs="*",
@@ -67,22 +69,26 @@ def add_commands(add: Adder) -> None:
     )
     command.add_argument("--json", action="store_true", help="machine-readable")
 
-    command = add("down", down, "end the clusters that `mqlab up` started, all of them or those that are named")
+    command = add(
+        "cluster down", down, "end the clusters that `mqlab cluster up` started, all of them or those that are named"
+    )
     command.add_argument(
         "clusters",
         nargs="*",
         type=NAME,
         metavar="NAME",
-        help="as `mqlab up` has told it; none: every cluster that is up",
+        help="as `mqlab cluster up` has told it; none: every cluster that is up",
     )
 
 
 def add_clean(add: Adder) -> None:
-    """``clean``."""
-    command = add("clean", clean_up, "heal and end what an earlier, crashed command left behind")
+    """``runs clean``."""
+    command = add("runs clean", clean_up, "heal and end what an earlier, crashed command left behind")
     command.add_argument("--dry-run", action="store_true", help="only say what is there")
     command.add_argument("--cache", action="store_true", help="remove the cache of jars and classes as well")
-    command.add_argument("--images", action="store_true", help="remove the images that `mqlab image` built as well")
+    command.add_argument(
+        "--images", action="store_true", help="remove the images that `mqlab cluster image` built as well"
+    )
     command.add_argument("--json", action="store_true", help="machine-readable")
 
 
@@ -93,7 +99,7 @@ def up(options: argparse.Namespace, console: Console) -> int:
     prepare(java, (release,), console)
     user = read_settings(options, (release,), console)
     if user.client:
-        raise UsageError("--set client.KEY: `mqlab up` starts no client", advice="Give it to your own clients.")
+        raise UsageError("--set client.KEY: `mqlab cluster up` starts no client", advice="Give it to your own clients.")
     name = f"up-{new_run_id()}"
     folder = _clusters_folder() / name
     spec = ClusterSpec(name=name, release=release, topology=TOPOLOGIES[options.topology], user=user)
@@ -109,7 +115,7 @@ def up(options: argparse.Namespace, console: Console) -> int:
         for node in cluster.nodes:
             print(f"{node.name:14} {node.address}")
         print(
-            f"\nNAMESRV_ADDR={addresses}\nlogs: {folder}/nodes\nmqlab down {name} ends it; by itself after {options.hours:g} h"
+            f"\nNAMESRV_ADDR={addresses}\nlogs: {folder}/nodes\nmqlab cluster down {name} ends it; by itself in {options.hours:g} h"
         )
     for change in cluster.overrides.items():
         console.print(f"the lab overrides {change[0]}: {change[1]}", markup=False, highlight=False)
@@ -141,7 +147,7 @@ def down(options: argparse.Namespace, console: Console) -> int:
     for name in options.clusters:
         if name not in there:
             up = f"Up: {', '.join(there)}." if there else "No cluster is up."
-            raise UsageError(f"{name} is no cluster of `mqlab up`", advice=up)
+            raise UsageError(f"{name} is no cluster of `mqlab cluster up`", advice=up)
     named = tuple(options.clusters)
     healed = clean(state_home(), include_kept=True, only=lambda lease: not named or _is_of(lease, named))
     for one in healed:
@@ -169,7 +175,7 @@ def clean_up(options: argparse.Namespace, console: Console) -> int:
         for one in healed:
             print(one)
         kept = sum(record.kept for record in leases_in(state_home()))
-        print(f"{len(healed)} leftovers" + (f"; {kept} of `mqlab up` are kept" if kept else ""))
+        print(f"{len(healed)} leftovers" + (f"; {kept} of `mqlab cluster up` are kept" if kept else ""))
     if options.cache and not options.dry_run:
         left = remove_cache()
         print(f"removed {cache_home()}" + (f" but for what is not the lab's: {', '.join(left)}" if left else ""))

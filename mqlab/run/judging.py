@@ -39,7 +39,7 @@ from harness.rundir.reading import DAMAGED
 from mqlab.ask.recorded import committed_ledger
 from mqlab.console import console as lab_console
 from mqlab.console import print_lines
-from mqlab.kinds import FOLDER, FOLDER_OR_URL, NEW_ZIP, RECORDED
+from mqlab.kinds import FOLDER, FOLDER_OR_URL, NEW_ZIP
 from mqlab.load import options as load_options
 from mqlab.options import Adder, add_analysis, print_json
 from mqlab.own.own_incident import KEPT
@@ -59,8 +59,8 @@ def add_load(add: Adder) -> None:
 
 
 def add_run_commands(add: Adder) -> None:
-    """``analyze``, ``report`` and ``spark-packages``."""
-    command = add("analyze", analyze_run, "judge a run again, without a cluster")
+    """``runs analyze``, ``runs report``, ``runs spark-packages`` and ``runs model``."""
+    command = add("runs analyze", analyze_run, "judge a run again, without a cluster")
     command.add_argument("run", type=FOLDER_OR_URL, metavar="RUN_DIR", help="its folder, or hdfs://HOST:PORT/PATH")
     command.add_argument(
         "--with", dest="parts", type=FOLDER, nargs="+", default=(), metavar="RUN_DIR",
@@ -74,25 +74,16 @@ def add_run_commands(add: Adder) -> None:
     add_analysis(command)
     load_options.add_thresholds(command)
 
-    command = add("report", rewrite_report, "write the report of an analysed run again")
+    command = add("runs report", rewrite_report, "write the report of an analysed run again")
     command.add_argument("run", type=FOLDER, metavar="RUN_DIR")
 
-    command = add("spark-packages", pack, "pack the lab's Python packages for executors of a Spark cluster")
+    command = add("runs spark-packages", pack, "pack the lab's Python packages for executors of a Spark cluster")
     command.add_argument("archive", type=NEW_ZIP, metavar="FILE.zip")
 
-
-def add_record_commands(add: Adder) -> None:
-    """``model`` and ``changes``."""
     command = add(
-        "model", show_model, "refused requests of a run of append-stall, predicted and measured, cell by cell"
+        "runs model", show_model, "refused requests of a run of append-stall, predicted and measured, cell by cell"
     )
     command.add_argument("run", type=FOLDER, metavar="RUN_DIR")
-    command.add_argument("--json", action="store_true", help="machine-readable")
-
-    command = add("changes", show_changes, "what changes from one release to another, by the record or by a run")
-    command.add_argument("before", type=RECORDED, metavar="RELEASE", help="the release that you have")
-    command.add_argument("after", type=RECORDED, metavar="RELEASE", help="the one that you want to upgrade to")
-    command.add_argument("--run", type=FOLDER, metavar="RUN_DIR", help="by this run instead of the committed record")
     command.add_argument("--json", action="store_true", help="machine-readable")
 
 
@@ -163,7 +154,7 @@ def analyse(
     unjudged: Sequence[UnjudgedClaims] = (),
 ) -> ReportData:
     """Analyse a run, in the analyst's process where there is one that can, and write its reports."""
-    # Spark is loaded only now: a run must not carry its memory, and `mqlab list` must not wait for it.
+    # Spark is loaded only now: a run must not carry its memory, and `mqlab explain` must not wait for it.
     from analysis.pipeline import analyze
     from analysis.report.write import write_reports
 
@@ -321,7 +312,7 @@ def _unjudged(of_run: IncidentsOfRun, manifest: Manifest) -> list[UnjudgedClaims
     names = ", ".join(of_run.not_run)
     why = (
         f"{', '.join(claims) or 'Claims'} of {names}: not judged, since code that came with the run was not run: "
-        f"{listed(of_run.not_run.values())}; look at it in RUN_DIR/{KEPT}, and judge by it with mqlab analyze RUN_DIR --trust."
+        f"{listed(of_run.not_run.values())}; look at it in RUN_DIR/{KEPT}, and judge by it with mqlab runs analyze RUN_DIR --trust."
     )
     return [UnjudgedClaims(incident=names, claims=claims, why=why)]
 
@@ -342,7 +333,7 @@ def rewrite_report(options: argparse.Namespace, console: Console) -> int:
     if unsaid:
         raise RunDirectoryError(
             f"{unsaid[0].removeprefix(DAMAGED)}, and was not so when {options.run} was analysed",
-            advice=f"mqlab analyze {options.run} says what stands without it.",
+            advice=f"mqlab runs analyze {options.run} says what stands without it.",
         )
     if read_manifest(options.run).incidents == ("load",):
         print(write_page(options.run))
@@ -373,22 +364,4 @@ def show_model(options: argparse.Namespace, console: Console) -> int:
         print_json(found.to_json())
     else:
         print(score_document(found), end="")
-    return EXIT_OK
-
-
-def show_changes(options: argparse.Namespace, console: Console) -> int:
-    """What differs between two releases."""
-    from analysis.report.changes import changes
-    from analysis.report.document import load_findings
-
-    if options.before == options.after:
-        raise UsageError(
-            f"nothing changes from {options.before} to itself", advice="Name the release that you have and another one."
-        )
-    lines = load_findings(options.run).findings if options.run else committed_ledger()
-    found = changes(lines, options.before, options.after)
-    if options.json:
-        print_json(dataclasses.asdict(found))
-    else:
-        print_lines(found.lines())
     return EXIT_OK

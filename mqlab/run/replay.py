@@ -68,7 +68,7 @@ def _options_of(file: Path, run: Path, options: argparse.Namespace, console: Con
     if unknown := sorted(named - {*known_releases()}):
         raise _refused(
             file, f"it is of RocketMQ {unknown[0]}",
-            "mqlab fetch --release RELEASE learns a release of Maven Central, and a build by its path.",
+            "mqlab cluster fetch --release RELEASE learns a release of Maven Central, and a build by its path.",
         )  # fmt: skip
     try:
         again = command_of_run(run, manifest, options.parse, ("verify", "reproduce"))

@@ -53,7 +53,7 @@ def add_command(add: Adder) -> None:
         nargs=1,
         type=INCIDENT_OR_BUNDLE,
         metavar="INCIDENT",
-        help="see `mqlab list`, or a file of your own, or a bundle (FILE.tar.gz), which is replayed as it was made",
+        help="see `mqlab explain`, or a file of your own, or a bundle (FILE.tar.gz), which is replayed as it was made",
     )
     newest = recorded_releases()[-1]
     command.add_argument("--release", type=RELEASE, metavar="R", help=f"default: {newest}")

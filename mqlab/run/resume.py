@@ -74,7 +74,7 @@ def restore_options(options: argparse.Namespace) -> Resumed:
     if manifest.incidents == ("load",):
         raise UsageError(
             f"{run} holds a load, which cannot be gone on with",
-            advice=f"Start it again: {manifest.command}. Or judge what it recorded: mqlab analyze {run}.",
+            advice=f"Start it again: {manifest.command}. Or judge what it recorded: mqlab runs analyze {run}.",
         )
     made_by = manifest.command.split()[1:2]
     if made_by not in (["verify"], ["tune"], ["check"]):

@@ -279,7 +279,7 @@ def _run(run: RunWriter, plan: Plan, backend: Backend, job: Job, console: Consol
 
 def how_to_go_on(command: str, run: Path) -> str:
     """Advice to whom has stopped a run, by the command that goes on with it; empty where none does."""
-    or_judge = f", or judge it as it is with mqlab analyze {run}" if command == "verify" else ""
+    or_judge = f", or judge it as it is with mqlab runs analyze {run}" if command == "verify" else ""
     return f"Go on with mqlab {command} --resume {run}{or_judge}." if command else ""
 
 

@@ -1,4 +1,4 @@
-"""``mqlab serve``: a local page over all runs of a folder. Loopback only, read only, and without a script of its own."""
+"""``mqlab runs serve``: a local page over all runs of a folder. Loopback only, read only, and without a script of its own."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NO_PAGE = "there is no such page"
 def add_command(add: Adder) -> None:
     """``serve``."""
     command = add(
-        "serve", serve, "a local page over all runs: progress, reports, two side by side; loopback only, read only"
+        "runs serve", serve, "a local page over all runs: progress, reports, two side by side; loopback only, read only"
     )
     command.add_argument("--runs", type=FOLDER, default=DEFAULT_RUNS, metavar="DIR", help="default: %(default)s")
     command.add_argument("--port", type=PORT, default=8090, help="default: %(default)s")

@@ -47,7 +47,7 @@ def add_command(add: Adder) -> None:
         nargs="*",
         type=INCIDENTS,
         metavar="INCIDENT",
-        help="see `mqlab list`; also a family of claims (BUSY, POOL, ...), which is all incidents that judge one, or a file "
+        help="see `mqlab explain`; also a family of claims (BUSY, POOL, ...), which is all incidents that judge one, or a file "
         "of your own (`mqlab new`); none: a quick run of two",
     )
     command.add_argument("--all", action="store_true", help="every incident")

@@ -44,7 +44,7 @@ def add_command(add: Adder) -> None:
         "tune", tune, "settings for your load: refused sends predicted, or an incident's settings swept and measured"
     )
     command.add_argument(
-        "incidents", nargs="*", type=INCIDENT, metavar="INCIDENT", help="to sweep settings of; see `mqlab list`"
+        "incidents", nargs="*", type=INCIDENT, metavar="INCIDENT", help="to sweep settings of; see `mqlab explain`"
     )
     predict = command.add_argument_group("predicted, without a cluster, by the model of a stall")
     predict.add_argument("--rate", type=RATE, metavar="HZ", help="sends a second to one broker")
@@ -77,7 +77,7 @@ def _add_sweep(command: argparse.ArgumentParser) -> None:
     )
     measured.add_argument(
         "--goal", type=one_of("measure", lambda: list(MEASURES)), metavar="MEASURE",
-        help="what is to become less (`mqlab list --measures`); default: the incident's first, such as rejected_count",
+        help="what is to become less (`mqlab explain --measures`); default: the incident's first, such as rejected_count",
     )  # fmt: skip
     measured.add_argument(
         "--margin", type=number(0, 100), default=10.0, metavar="PERCENT",

@@ -1,4 +1,4 @@
-"""`mqlab serve` in a real browser: progress moves by itself, two runs stand side by side, and harmful names stay text."""
+"""`mqlab runs serve` in a real browser: progress moves by itself, two runs stand side by side, and harmful names stay text."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ CLUSTER_S_MAX = 1800.0
 
 @pytest.fixture(scope="module", autouse=True)
 def _state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A state folder of the test's own: ``mqlab down`` ends whatever is up in the user's."""
+    """A state folder of the test's own: ``mqlab cluster down`` ends whatever is up in the user's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
@@ -38,7 +38,7 @@ def _state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory, leases: Leases, java: Java) -> Iterator[Mapping[str, str]]:
-    """The addresses of a cluster of two masters, with the settings that ``mqlab up`` gives it."""
+    """The addresses of a cluster of two masters, with the settings that ``mqlab cluster up`` gives it."""
     settings = beside_others(BrokerSettings(timer_slack_ms=TIMER_SLACK_MS), RELEASE)
     spec = ClusterSpec(name="documents", release=RELEASE, topology=TOPOLOGIES["two-masters"], settings=settings)
     started = start_local(spec, tmp_path_factory.mktemp("cluster"), leases, java, until_s=CLUSTER_S_MAX)

@@ -320,7 +320,7 @@ def test_three_processes_are_one_load_and_are_judged_by_all_their_histories(
         assert alone[name].words.startswith("the histories of 2 workers are missing")
 
     parts_of_it = (str(tmp_path / "part-1"), str(tmp_path / "part-2"))
-    done = typed("analyze", str(tmp_path / "master"), "--json", "--with", *parts_of_it)
+    done = typed("runs", "analyze", str(tmp_path / "master"), "--json", "--with", *parts_of_it)
     assert done.code == 0, done.err[-2000:]
     assert {item["verdict"] for item in json.loads(done.out)["findings"]} == {"confirmed"}
     sends = master.records("producer", "send")

@@ -110,7 +110,7 @@ def test_an_interrupted_run_keeps_its_evidence_and_is_finished_by_resume(
         assert (run / name).stat().st_size > 0
 
     # One trial a cell decides little: that is said, and is not green where it is asked to be strict.
-    strict = _mqlab(environment, "analyze", str(run), "--strict", "--json")
+    strict = _mqlab(environment, "runs", "analyze", str(run), "--strict", "--json")
     assert strict.returncode == EXIT_UNDECIDED, strict.stderr
     verdicts = {finding["claim"]: finding["verdict"] for finding in json.loads(strict.stdout)}
     stalls, calm = _refused(run, "incident"), _refused(run, "baseline")
@@ -127,7 +127,9 @@ def test_an_interrupted_run_keeps_its_evidence_and_is_finished_by_resume(
 
 
 def test_a_cluster_stays_up_until_down(environment: dict[str, str]) -> None:
-    up = _mqlab(environment, "up", "--release", "4.6.0", "--json", "--set", "broker.flushDiskType=SYNC_FLUSH")
+    up = _mqlab(
+        environment, "cluster", "up", "--release", "4.6.0", "--json", "--set", "broker.flushDiskType=SYNC_FLUSH"
+    )
     assert up.returncode == EXIT_OK, up.stderr
     cluster = json.loads(up.stdout)
     time.sleep(1.0)  # what would end it with its command would have done so by now
@@ -135,12 +137,12 @@ def test_a_cluster_stays_up_until_down(environment: dict[str, str]) -> None:
     with NameServer(cluster["namesrv"]) as namesrv, Broker(broker["address"]) as connection:
         assert namesrv.cluster_brokers() == {"broker-a": {0: broker["address"]}}
         assert connection.broker_config()["flushDiskType"] == "SYNC_FLUSH"
-    kept = _mqlab(environment, "clean")
+    kept = _mqlab(environment, "runs", "clean")
     assert "are kept" in kept.stdout
-    down = _mqlab(environment, "down")
+    down = _mqlab(environment, "cluster", "down")
     assert down.returncode == EXIT_OK, down.stdout
     assert "broker-a" in down.stdout
     for node in cluster["nodes"]:
         with pytest.raises(Exception, match="cannot connect"):
             Connection(node["address"])
-    assert "no cluster is up" in _mqlab(environment, "down").stdout
+    assert "no cluster is up" in _mqlab(environment, "cluster", "down").stdout

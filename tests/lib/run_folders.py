@@ -1,4 +1,4 @@
-"""A folder of runs as `mqlab serve` finds one: analysed, running, broken, and with a name that means harm."""
+"""A folder of runs as `mqlab runs serve` finds one: analysed, running, broken, and with a name that means harm."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def make_runs(folder: Path) -> Path:
 
 @contextlib.contextmanager
 def serving(runs: Path) -> Iterator[int]:
-    """``mqlab serve`` of that folder in a thread of this process; its port."""
+    """``mqlab runs serve`` of that folder in a thread of this process; its port."""
     with make_server(runs, 0) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

@@ -164,7 +164,7 @@ def test_a_mount_that_is_still_in_use_goes_out_of_sight_and_ends_with_its_last_u
 def test_what_a_dead_owner_mounted_and_froze_is_cleaned(
     host: Abilities, leases: Leases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As `mqlab clean` does when the healer was killed as well: thawed first, then unmounted."""
+    """As `mqlab runs clean` does when the healer was killed as well: thawed first, then unmounted."""
     if (reason := host.why_no_loop_mount()) is not None:
         pytest.skip(reason)
     state = tmp_path / "state"

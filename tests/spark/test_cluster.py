@@ -31,14 +31,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
 
 
 def _start(here: Analysis, cluster: SparkCluster, folder: Path, *settings: str) -> tuple[Path, subprocess.Popen[str]]:
-    """``mqlab analyze`` of a copy of the run, whose path has a space."""
+    """``mqlab runs analyze`` of a copy of the run, whose path has a space."""
     run = folder / "a run"
     shutil.copytree(here.path, run, ignore=shutil.ignore_patterns("analysis"))
     told = (
         "spark.driver.host=127.0.0.1", "spark.driver.bindAddress=127.0.0.1", "spark.driver.memory=600m",
         "spark.executor.memory=512m", *settings,
     )  # fmt: skip
-    command = [sys.executable, "-m", "mqlab", "analyze", str(run), "--trust", "--spark-master", cluster.master]
+    command = [sys.executable, "-m", "mqlab", "runs", "analyze", str(run), "--trust", "--spark-master", cluster.master]
     return run, subprocess.Popen(
         [*command, *(word for one in told for word in ("--spark-conf", one))],
         cwd=PACKAGES,

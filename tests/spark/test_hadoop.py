@@ -65,7 +65,7 @@ def test_a_run_in_hdfs_has_the_findings_of_one_that_lies_here(
 ) -> None:
     url, folder = there
     before = folder.sizes()
-    done = _mqlab("analyze", url, "--trust")
+    done = _mqlab("runs", "analyze", url, "--trust")
     assert done.returncode == EXIT_OK, done.stderr
     assert done.stdout.splitlines()[-1] == f"{url}/report.html"
 
@@ -94,7 +94,7 @@ def test_what_cannot_be_read_is_said_in_one_sentence(there: tuple[str, HadoopFol
         done = _mqlab(command, url, "--spark-conf", "spark.hadoop.ipc.client.connect.max.retries=1")
         said = " ".join(done.stderr.split())
         assert (done.returncode, words in said, "Traceback" in said) == (EXIT_USAGE, True, False), said
-    joined = _mqlab("analyze", there[0], "--with", str(PACKAGES))
+    joined = _mqlab("runs", "analyze", there[0], "--with", str(PACKAGES))
     assert joined.returncode == EXIT_USAGE
     assert "--with joins folders of this machine" in " ".join(joined.stderr.split())
 

@@ -34,7 +34,7 @@ def run(new_run: Callable[..., Run]) -> Path:
 @pytest.fixture
 def command(run: Path) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "mqlab", "analyze", str(run)],
+        [sys.executable, "-m", "mqlab", "runs", "analyze", str(run)],
         env={**os.environ, "PYTHONPATH": str(PACKAGES), "NO_COLOR": "1"},
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip

@@ -78,7 +78,7 @@ def analysed(run: Path, *, whole: bool) -> Figures:
     manifest["trials"] = [name for name in manifest["trials"] if name.startswith(of)]
     (run / "manifest.json").write_text(json.dumps(manifest))
     subprocess.run(
-        [sys.executable, "-m", "mqlab", "analyze", str(run)],
+        [sys.executable, "-m", "mqlab", "runs", "analyze", str(run)],
         cwd=PACKAGES,
         capture_output=True,
         check=True,

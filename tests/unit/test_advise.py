@@ -12,8 +12,8 @@ import scenarios
 from harness.model.findings import Finding
 from harness.model.verdicts import VerdictKind
 from harness.releases.jars import recorded_releases
+from mqlab.ask.advise import BEST, DOES_NOT, HELPS, NO_USE, OPEN, Advice, advice, lines
 from mqlab.ask.recorded import committed_ledger
-from mqlab.tune.advise import BEST, DOES_NOT, HELPS, NO_USE, OPEN, Advice, advice, lines
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.send_advice import AVOIDANCE, FAILURES, RETRIES, SENT_AGAIN
 

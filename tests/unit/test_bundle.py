@@ -271,7 +271,7 @@ FOREIGN: dict[str, tuple[Manifest, dict[str, str], str]] = {
         "its command is of another release than its run",
     ),
     "help": (_changed(command="mqlab reproduce --help"), {}, "its command cannot"),
-    "another command": (_changed(command="mqlab clean --cache"), {}, "neither verify nor reproduce"),
+    "another command": (_changed(command="mqlab runs clean --cache"), {}, "neither verify nor reproduce"),
     "a load": (_changed(command="mqlab load --release 5.5.0"), {}, "neither verify nor reproduce"),
     "no command": (_changed(command=""), {}, "its command"),
     "an open quote": (_changed(command="mqlab reproduce 'append-stall"), {}, "No closing quotation"),

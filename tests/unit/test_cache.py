@@ -57,7 +57,7 @@ def test_what_is_not_a_cache_of_the_labs_is_not_removed_and_gets_no_mark(
             assert not is_marked(home)
             (home / "spark").rmdir()
         for more in ((), ("--dry-run",)):
-            assert main(["clean", "--cache", *more]) == EXIT_USAGE
+            assert main(["runs", "clean", "--cache", *more]) == EXIT_USAGE
             captured = capsys.readouterr()
             assert f"{home} (MQLAB_CACHE) is not removed: it lacks {MARK}" in " ".join(captured.err.split())
             assert not captured.out
@@ -68,12 +68,12 @@ def test_a_cache_that_the_lab_has_made_is_removed(home: Path, capsys: pytest.Cap
     for name in sorted(FOLDERS):
         (cache_folder(name) / "file").write_text("x")
     (home / "image-abc.tar").write_text("a layer of an image whose building was killed")
-    assert main(["clean", "--cache", "--dry-run"]) == EXIT_OK
+    assert main(["runs", "clean", "--cache", "--dry-run"]) == EXIT_OK
     assert (home / "maven" / "file").exists()
-    assert main(["clean", "--cache"]) == EXIT_OK
+    assert main(["runs", "clean", "--cache"]) == EXIT_OK
     assert not home.exists()
     assert f"removed {home}" in capsys.readouterr().out.splitlines()
-    assert main(["clean", "--cache"]) == EXIT_OK, "there is none any more"
+    assert main(["runs", "clean", "--cache"]) == EXIT_OK, "there is none any more"
 
 
 def test_what_somebody_has_put_beside_it_stays(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,7 +82,7 @@ def test_what_somebody_has_put_beside_it_stays(home: Path, capsys: pytest.Captur
     (home.parent / "elsewhere").mkdir()
     (home.parent / "elsewhere" / "kept").write_text("x")
     (home / "python").symlink_to(home.parent / "elsewhere")
-    assert main(["clean", "--cache"]) == EXIT_OK
+    assert main(["runs", "clean", "--cache"]) == EXIT_OK
     assert sorted(path.name for path in home.iterdir()) == [MARK, "letter.txt"]
     assert f"removed {home} but for what is not the lab's: letter.txt" in capsys.readouterr().out
     assert (home.parent / "elsewhere" / "kept").exists()
@@ -90,11 +90,11 @@ def test_what_somebody_has_put_beside_it_stays(home: Path, capsys: pytest.Captur
 
 def test_a_cache_of_before_there_was_a_mark_gets_it_when_it_is_used(home: Path) -> None:
     _files("maven/.tools.verified.json", "classes/recorder-1/A.class", "image-x.tar")(home)
-    assert main(["clean", "--cache"]) == EXIT_USAGE
+    assert main(["runs", "clean", "--cache"]) == EXIT_USAGE
     assert not is_marked(home)
     cache_folder("spark")
     assert is_marked(home)
-    assert main(["clean", "--cache"]) == EXIT_OK
+    assert main(["runs", "clean", "--cache"]) == EXIT_OK
     assert not home.exists()
 
 
@@ -102,7 +102,7 @@ def test_a_link_to_a_cache_is_emptied_and_stays(home: Path) -> None:
     (home.parent / "large disk").mkdir()
     home.symlink_to(home.parent / "large disk")
     (cache_folder("maven") / "file").write_text("x")
-    assert main(["clean", "--cache"]) == EXIT_OK
+    assert main(["runs", "clean", "--cache"]) == EXIT_OK
     assert home.is_symlink()
     assert not list((home.parent / "large disk").iterdir())
 

@@ -25,7 +25,7 @@ from harness.paths import PACKAGES
 from mqlab.ask import looking
 from mqlab.console import console as lab_console
 from mqlab.kinds import NAME_SERVERS
-from mqlab.main import COMMANDS, GROUPS, _parser, main
+from mqlab.main import COMMANDS, FAMILIES, GROUPS, MOVED, _as_called_now, _parser, main
 from mqlab.run import clusters
 from mqlab.run.verify import injections_asked
 
@@ -75,7 +75,7 @@ def test_an_unknown_release_names_the_nearest(capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize("text", [",", "5.3.3,", ",5.3.3", ""])
 def test_a_list_with_an_empty_name_is_no_list(capsys: pytest.CaptureFixture[str], text: str) -> None:
-    assert f"'{text}' is not a list" in _fails(capsys, "list", f"--release={text}")
+    assert f"'{text}' is not a list" in _fails(capsys, "explain", "--record", f"--release={text}")
 
 
 def test_an_audit_of_an_unknown_release_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,11 +142,11 @@ def test_what_is_no_run_directory_is_said(capsys: pytest.CaptureFixture[str], tm
 
 def test_a_run_directory_of_another_version_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text(json.dumps({"schema": 99}))
-    assert "schema" in _fails(capsys, "analyze", str(tmp_path))
+    assert "schema" in _fails(capsys, "runs", "analyze", str(tmp_path))
 
 
 def test_list_as_json_has_every_incident_and_claim(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "--json"]) == EXIT_OK
+    assert main(["explain", "--record", "--json"]) == EXIT_OK
     listed = json.loads(capsys.readouterr().out)
     assert [one["incident"] for one in listed] == [incident.name for incident in scenarios.INCIDENTS]
     assert [one["incident"] for one in listed if one["replayed"]] == [scenario.name for scenario in scenarios.ALL]
@@ -161,25 +161,32 @@ def test_list_says_which_claims_have_no_expectation_for_which_release(
 ) -> None:
     claims = [claim.id for claim in scenarios.find("ordered-migration").claims]
     monkeypatch.setattr(looking, "recorded_releases", lambda: ("4.6.0", "9.9.9"))
-    assert main(["list", "ORDER"]) == EXIT_OK
+    assert main(["explain", "--record", "ORDER"]) == EXIT_OK
     assert f"  no expectation for 9.9.9: {', '.join(claims)}\n" in capsys.readouterr().out
-    assert main(["list", "--json"]) == EXIT_OK
+    assert main(["explain", "--record", "--json"]) == EXIT_OK
     listed = {one["incident"]: one["no_expectation"] for one in json.loads(capsys.readouterr().out)}
     assert listed["ordered-migration"] == {"9.9.9": claims}
     assert listed["ordered-lock-tuning"] == {}
 
 
 def test_clean_finds_nothing_in_a_new_state_folder(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["clean", "--json"]) == EXIT_OK
+    assert main(["runs", "clean", "--json"]) == EXIT_OK
     assert json.loads(capsys.readouterr().out) == []
 
 
 @pytest.mark.parametrize(
-    "command", ["list", "doctor", "fetch", "image", "up", "down", "verify", "analyze", "report", "clean"]
+    "command",
+    [
+        "explain",
+        "doctor",
+        "verify",
+        *(f"cluster {name}" for name in ("fetch", "image", "up", "down")),
+        *(f"runs {name}" for name in ("serve", "analyze", "report", "clean", "model", "spark-packages")),
+    ],
 )
 def test_every_command_has_a_help(capsys: pytest.CaptureFixture[str], command: str) -> None:
     with pytest.raises(SystemExit) as caught:
-        main([command, "--help"])
+        main([*command.split(), "--help"])
     assert caught.value.code == 0
     assert f"mqlab {command}" in capsys.readouterr().out
 
@@ -242,7 +249,7 @@ def test_a_full_run_freezes_where_it_can_and_says_why_where_it_cannot(monkeypatc
     assert injections_asked(asked, stall, "quick") == (("byteman",), ())
 
 
-@pytest.mark.parametrize("command", [("list",), ("tune", "--rate", "2000", "--stall", "450"), ("--help",)])
+@pytest.mark.parametrize("command", [("explain",), ("tune", "--rate", "2000", "--stall", "450"), ("--help",)])
 def test_a_reader_that_stops_reading_gets_no_traceback(command: tuple[str, ...]) -> None:
     read, write = os.pipe()
     os.close(read)
@@ -292,7 +299,7 @@ def test_nothing_changes_from_a_release_to_itself(capsys: pytest.CaptureFixture[
 
 
 def test_a_measure_and_what_a_try_of_it_is_are_said_in_english(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "--measures"]) == EXIT_OK
+    assert main(["explain", "--measures"]) == EXIT_OK
     said = capsys.readouterr().out
     tries = set(re.findall(r"a try is (.*)", said))
     assert {"an owner", "a trial", "what was asked about"} <= tries
@@ -323,21 +330,57 @@ def test_the_overview_has_each_command_once_and_its_examples_are_taken(
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
     named = [name for _, commands in GROUPS for name in commands]
-    assert sorted(named) == sorted(name for names, _ in COMMANDS for name in names)
+    assert {*named} == {name.partition(" ")[0] for names, _ in COMMANDS for name in names}
+    assert len(named) == len({*named}) == 14
     assert main([]) == EXIT_OK
     overview = capsys.readouterr().out
     assert len(overview.splitlines()) <= 60
     for _, commands in GROUPS:
         for example in filter(None, commands.values()):
             assert f"$ {example}\n" in overview
-            words = shlex.split(example.replace("~", str(tmp_path)))[1:]
+            words = _as_called_now(shlex.split(example.replace("~", str(tmp_path)))[1:])
             assert _parser(words[0]).parse_args(words).command
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_first_word_of_several_commands_lists_them(family: str, capsys: pytest.CaptureFixture[str]) -> None:
+    named = [name for names, _ in COMMANDS for name in names if name.startswith(f"{family} ")]
+    for words in ([family], [family, "--help"]):
+        assert main(words) == EXIT_OK
+        told = capsys.readouterr().out
+        assert all(name in told and name.partition(" ")[2] in FAMILIES[family] for name in named)
+    assert main([family, "nothing"]) == EXIT_USAGE
+    assert f"'{family} nothing' is no command" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("list ORDER", "explain --record ORDER"),
+        ("advise sends --release 5.5.0 --failure killed", "explain sends --release 5.5.0 --failure killed"),
+        ("changes 4.6.0 5.5.0 --json", "upgrade --verdicts --from 4.6.0 --to 5.5.0 --json"),
+        ("clean --dry-run", "runs clean --dry-run"),
+    ],
+)
+def test_a_command_by_its_earlier_name_says_the_new_one(
+    before: str, now: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(before.split()) == EXIT_OK
+    earlier = capsys.readouterr()
+    assert main(now.split()) == EXIT_OK
+    assert earlier.out == capsys.readouterr().out
+    assert earlier.err.startswith(f"mqlab: {before.split()[0]} is `mqlab {' '.join(now.split()[:1])}")
+
+
+def test_all_earlier_names_are_commands_still() -> None:
+    known = {name for names, _ in COMMANDS for name in names}
+    assert all(_as_called_now([name])[0] in known for name in MOVED)
 
 
 def test_a_command_without_what_it_needs_is_told_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["explain"])
-    assert "For example: mqlab explain '[TIMEOUT_CLEAN_QUEUE]broker busy'" in capsys.readouterr().err
+        main(["upgrade"])
+    assert "For example: mqlab upgrade --from 4.9.7 --to 5.5.0" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -379,7 +422,7 @@ def test_a_cluster_that_is_not_up_is_told_beside_those_that_are(
     monkeypatch.setattr(clusters, "_clusters_folder", lambda: tmp_path / "up")
     for name in ("up-1", "up-2"):
         (tmp_path / "up" / name).mkdir(parents=True)
-    assert main(["down", "up-3"]) == EXIT_USAGE
+    assert main(["cluster", "down", "up-3"]) == EXIT_USAGE
     assert "Up: up-1, up-2." in capsys.readouterr().err
-    assert main(["down", "up-1"]) == EXIT_OK
+    assert main(["cluster", "down", "up-1"]) == EXIT_OK
     assert [path.name for path in (tmp_path / "up").iterdir()] == ["up-2"]

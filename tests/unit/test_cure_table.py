@@ -6,8 +6,8 @@ import pytest
 
 from harness.errors import LedgerError
 from harness.releases.jars import recorded_releases
+from mqlab.ask.advise import BEST, advice
 from mqlab.ask.recorded import committed_ledger
-from mqlab.tune.advise import BEST, advice
 from scenarios.send_advice import FAILURES
 from tools.cure_table import DOCUMENT, document, table
 

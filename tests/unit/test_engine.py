@@ -53,7 +53,7 @@ def test_without_docker_host_and_docker_command_the_default_socket_is_meant(monk
 
 
 def test_the_command_says_so_without_a_traceback(no_engine: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["image", "4.6.0"]) == EXIT_USAGE
+    assert main(["cluster", "image", "4.6.0"]) == EXIT_USAGE
     said = capsys.readouterr().err
     assert "no Docker Engine answers" in said
     assert "docker_daemon.sh" in said

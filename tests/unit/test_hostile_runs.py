@@ -381,7 +381,7 @@ def test_the_names_of_a_runs_files_steer_no_terminal(
         raise AnalysisError("so far")
 
     monkeypatch.setattr("analysis.pipeline.analyze", told)
-    assert main(["analyze", str(run)]) == EXIT_FAILED
+    assert main(["runs", "analyze", str(run)]) == EXIT_FAILED
     told_of = capsys.readouterr()
     assert "analysis: a\\n\\x1b]0;pwn\\x07" in told_of.err
     assert all(line.isprintable() for line in (told_of.out + told_of.err).split("\n"))
@@ -445,7 +445,7 @@ def test_a_page_of_before_is_not_taken_for_an_answer(
     (run / "manifest.json").unlink()
     if spoil == "cut":
         (run / "manifest.json").write_bytes(manifest[:100])
-    assert main(["analyze", str(run)]) == EXIT_USAGE
+    assert main(["runs", "analyze", str(run)]) == EXIT_USAGE
     said = " ".join(capsys.readouterr().err.split())
     assert ("is cut, and ends amid line" if spoil == "cut" else "has lost its manifest.json") in said
     assert "its report.html is of an earlier analysis, and says nothing of the run as it is now" in said
@@ -456,7 +456,7 @@ def test_a_page_of_before_is_not_taken_for_an_answer(
 
 def test_the_page_of_a_folder_that_is_no_run_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "report.html").write_text("<h1>of another tool</h1>")
-    assert main(["analyze", str(tmp_path)]) == EXIT_USAGE
+    assert main(["runs", "analyze", str(tmp_path)]) == EXIT_USAGE
     assert "earlier analysis" not in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
@@ -467,10 +467,10 @@ def test_a_report_is_not_made_again_of_evidence_that_was_damaged_since(
     run = tmp_path / "run"
     unpack_run(SEALED / "load-ordered.json.xz", run)
     write_sample(run, sample())
-    assert main(["report", str(run)]) == EXIT_OK
+    assert main(["runs", "report", str(run)]) == EXIT_OK
     (history,) = sorted(run.glob("trials/*/history/*.jsonl"))[:1]
     history.write_bytes(history.read_bytes()[:-500])
-    assert main(["report", str(run)]) == EXIT_USAGE
+    assert main(["runs", "report", str(run)]) == EXIT_USAGE
     said = capsys.readouterr().err
     assert f"{history.name} is not the file that was sealed" in said
-    assert f"and was not so when {run} was analysed\nmqlab analyze {run} says what stands without it." in said
+    assert f"and was not so when {run} was analysed\nmqlab runs analyze {run} says what stands without it." in said

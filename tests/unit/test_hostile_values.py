@@ -137,7 +137,7 @@ def _assert_refused(arguments: list[str]) -> None:
 
 def test_the_parser_gives_every_option_of_every_command() -> None:
     commands = {place.command for place in PLACES}
-    assert {("verify",), ("load",), ("up",), ("audit",), ("tune",), ("diagnose",)} <= commands
+    assert {("verify",), ("load",), ("cluster up",), ("audit",), ("tune",), ("diagnose",)} <= commands
     assert sum(place.command == ("load",) for place in PLACES) > 30
     for place in PLACES:
         if not place.action.required:

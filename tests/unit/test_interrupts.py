@@ -40,7 +40,7 @@ def test_an_interrupt_while_a_command_is_imported_or_at_work_is_one_sentence(
     number: signal.Signals, after_s: float
 ) -> None:
     command = subprocess.Popen(
-        [sys.executable, "-m", "mqlab", "list", "BUSY", "POOL", "ORDER"],
+        [sys.executable, "-m", "mqlab", "explain", "--record", "BUSY", "POOL", "ORDER"],
         cwd=PACKAGES, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:

@@ -132,7 +132,7 @@ def test_a_trial_in_a_folder_of_another_name_is_named(tmp_path: Path) -> None:
 
 def test_a_load_that_was_killed_before_its_trial_is_one_sentence_and_bad_usage(tmp_path: Path) -> None:
     Run(path=tmp_path, incidents=("load",), planned=["load"]).save()
-    done = typed("analyze", str(tmp_path))
+    done = typed("runs", "analyze", str(tmp_path))
     assert done.code == EXIT_USAGE
     assert "holds no trial of a load" in done.err
     assert "Traceback" not in done.err

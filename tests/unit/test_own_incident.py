@@ -111,7 +111,7 @@ def test_the_template_is_written_under_the_name_of_its_file(tmp_path: Path, caps
     assert len(path.read_text("utf-8").splitlines()) <= 40
     assert f"mqlab verify {path}" in capsys.readouterr().out
     assert main(["new", str(path)]) == EXIT_USAGE
-    assert main(["list", str(path)]) == EXIT_OK
+    assert main(["explain", "--record", str(path)]) == EXIT_OK
     listed = capsys.readouterr().out
     assert "claims: MINE-01, MINE-02" in listed
     assert "expectation" not in listed
@@ -309,7 +309,7 @@ def test_a_mistake_is_named_with_its_line(planted: str, tmp_path: Path, capsys: 
     old, new, near, says = PLANTED[planted]
     assert old in TEXT
     path = _written(tmp_path, TEXT.replace(old, new, 1))
-    assert main(["list", str(path)]) == EXIT_USAGE
+    assert main(["explain", "--record", str(path)]) == EXIT_USAGE
     told = capsys.readouterr().err.splitlines()
     (sentence,) = [line for line in told if line.startswith("mqlab: ")]
     line, _, rest = sentence.removeprefix(f"mqlab: {path}:").partition(": ")
@@ -333,7 +333,7 @@ def test_the_mistakes_of_the_document_are_said_as_it_shows_them(
         ('{"watch_ms": 600, ', "{"),
         ("five deployments\n)", "five deployments\n"),
     ):
-        assert main(["list", _written(Path(), TEXT.replace(old, new, 1)).as_posix()]) == EXIT_USAGE
+        assert main(["explain", "--record", _written(Path(), TEXT.replace(old, new, 1)).as_posix()]) == EXIT_USAGE
         told += capsys.readouterr().err
     assert f"```\n{told}```" in DOCUMENT.read_text("utf-8")
 

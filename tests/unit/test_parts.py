@@ -95,7 +95,7 @@ def test_the_command_takes_families_and_a_part_and_says_which(capsys: pytest.Cap
     assert main(["verify", "NAMES", "TOPICS", "--part", "2/2", "--release", "4.6.0", "--plan"]) == EXIT_OK
     said = capsys.readouterr().err
     assert "part 2/2 of NAMES, TOPICS" in said
-    assert main(["list", "NAMES"]) == EXIT_OK
+    assert main(["explain", "--record", "NAMES"]) == EXIT_OK
     assert "NAMES-06" in capsys.readouterr().out
 
 

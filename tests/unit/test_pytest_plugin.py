@@ -94,7 +94,9 @@ def test_a_run_that_shows_nothing_is_no_pass(pytester: pytest.Pytester, tmp_path
 def test_a_folder_without_an_analysis_is_refused_with_one_sentence(pytester: pytest.Pytester, tmp_path: Path) -> None:
     result = _pytest(pytester, f"--mqlab={tmp_path}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: --mqlab={tmp_path}: no analysed run is there; *mqlab analyze {tmp_path}"])
+    result.stderr.fnmatch_lines(
+        [f"ERROR: --mqlab={tmp_path}: no analysed run is there; *mqlab runs analyze {tmp_path}"]
+    )
 
 
 LEAVES_A_MARK = "open({mark!r}, 'w').close()\n"

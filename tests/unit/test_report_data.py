@@ -49,7 +49,7 @@ def test_a_key_that_a_later_writer_added_is_left_alone(tmp_path: Path, document:
 
 
 def test_an_absent_file_says_to_analyse_first(tmp_path: Path) -> None:
-    with pytest.raises(RunDirectoryError, match="mqlab analyze"):
+    with pytest.raises(RunDirectoryError, match="mqlab runs analyze"):
         load_report_data(tmp_path)
 
 

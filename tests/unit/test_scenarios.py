@@ -104,7 +104,7 @@ def test_what_nothing_replays_cannot_be_found_to_be_run() -> None:
     with pytest.raises(UsageError) as caught:
         scenarios.find("remote-configuration")
     assert str(caught.value) == "nothing replays remote-configuration"
-    assert caught.value.advice == "What to do about it: mqlab list remote-configuration"
+    assert caught.value.advice == "What to do about it: mqlab explain remote-configuration"
 
 
 @EVERY_CLAIM

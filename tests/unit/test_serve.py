@@ -101,7 +101,7 @@ def test_a_comparison_needs_two_runs_of_the_folder(port: int, path: str) -> None
 def test_a_run_that_is_not_analysed_cannot_be_compared(port: int) -> None:
     status, said, _ = ask(port, "/compare?left=one&right=running")
     assert status == 404
-    assert "mqlab analyze" in said
+    assert "mqlab runs analyze" in said
 
 
 def test_a_report_is_served_and_nothing_else_of_the_machine(port: int) -> None:

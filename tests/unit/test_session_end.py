@@ -29,7 +29,7 @@ def test_a_java_that_has_ended_is_said_with_what_to_do(monkeypatch: pytest.Monke
     _spark(monkeypatch, stopped, code=3)
     with pytest.raises(AnalysisError, match="ended in the middle") as raised, closing_session(SparkPlace()):
         raise ConnectionRefusedError("py4j")
-    assert "mqlab analyze" in raised.value.advice
+    assert "mqlab runs analyze" in raised.value.advice
     assert stopped == ["stopped"]
 
 

@@ -15,7 +15,7 @@ from analysis.diagnosis.reading import log_files
 from analysis.diagnosis.slow_appends import SlowAppends, slow_appends
 from harness.errors import EXIT_OK
 from mqlab.logs.slow_appends import report
-from mqlab.main import EXIT_GONE, main
+from mqlab.main import main
 
 LAB = (
     "2026-11-21 08:46:{second:02d},424 WARN [SendMessageThread_1] RocketmqStore - [NOTIFYME]putMessage in lock cost "
@@ -111,10 +111,9 @@ def test_only_so_many_buckets_are_taken_of_lines_that_make_them_up(tmp_path: Pat
     assert max(durations.values()) < 10**12
 
 
-def test_patrol_is_answered_with_what_does_it_now(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["patrol", "anything", "--strict"]) == EXIT_GONE == 2
+def test_patrol_is_diagnose_now(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "store.log").write_text(LAB.format(second=1, ms=1200), "utf-8")
+    assert main(["patrol", str(tmp_path)]) == EXIT_OK
     out, err = capsys.readouterr()
-    assert not out
-    assert err == (
-        "mqlab: patrol is no command any more: mqlab diagnose LOG... finds the same incidents, and --appends counts slow appends.\n"
-    )
+    assert "append-lock-over-1s" in out
+    assert err.startswith("mqlab: patrol is `mqlab diagnose` now\n")

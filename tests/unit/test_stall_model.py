@@ -108,7 +108,7 @@ ROW = {
 def test_a_document_of_somebody_else_s_is_one_sentence(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / FILE).write_text(text)
     for more in ((), ("--json",)):
-        said = typed("model", str(tmp_path), *more)
+        said = typed("runs", "model", str(tmp_path), *more)
         assert said.code == EXIT_USAGE, said.err
         assert says in said.err
         assert "defect" not in said.err
@@ -117,7 +117,7 @@ def test_a_document_of_somebody_else_s_is_one_sentence(tmp_path: Path, text: str
 def test_a_document_of_somebody_else_s_steers_no_terminal(tmp_path: Path) -> None:
     row = {**ROW, "release": "\x1b[2J\u202e", "params": {"stall_ms": "\x1b]0;x\x07"}}
     (tmp_path / FILE).write_text(json.dumps({"schema": 1, "rows": [row], "left_out": ["\x1b[31m\n# heading"]}))
-    said = typed("model", str(tmp_path))
+    said = typed("runs", "model", str(tmp_path))
     assert said.code == EXIT_OK, said.err
     assert "\\x1b[2J\\u202e" in said.out
     assert not {"\x1b", "\u202e", "\x07"} & {*said.out}

@@ -36,7 +36,7 @@ def _run(shell: str, *words: str, environment: Mapping[str, str] | None = None) 
         ("gbk", UPGRADE),
         ("ascii", UPGRADE),
         ("latin-1", UPGRADE),
-        ("gbk", ("list", "append-stall", "--release", "4.9.7")),
+        ("gbk", ("explain", "append-stall", "--release", "4.9.7")),
     ],
     ids=lambda value: value if isinstance(value, str) else str(value[0]),
 )
@@ -63,7 +63,7 @@ def test_a_diagnosis_and_an_audit_speak_to_a_terminal_in_gbk(tmp_path: Path) -> 
 def test_files_are_utf_8_where_the_locale_is_not(tmp_path: Path) -> None:
     incident = tmp_path / "own.py"
     incident.write_text("# \N{CJK UNIFIED IDEOGRAPH-5EF6}\nSCENARIO = 1\n", encoding="utf-8")
-    done = _run("", "list", str(incident), environment=LOCALE_C)
+    done = _run("", "explain", str(incident), environment=LOCALE_C)
     assert b"own.py:2: SCENARIO is a int" in done.stderr
 
 
@@ -76,7 +76,7 @@ def test_what_an_encoding_lacks_is_written_plainly() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "where"), [("list", ">/dev/full"), ("list", ">&-"), ("--help", ">/dev/full"), ("--version", ">&-")]
+    ("words", "where"), [("explain", ">/dev/full"), ("explain", ">&-"), ("--help", ">/dev/full"), ("--version", ">&-")]
 )
 def test_an_output_that_takes_nothing_is_said(words: str, where: str) -> None:
     done = _run(where, words)
@@ -96,13 +96,16 @@ def test_a_command_prints_whatever_becomes_of_its_other_streams(where: str) -> N
     assert b"waitTimeMillsInSendQueue" in done.stdout
 
 
+FETCH, DOWN = ("cluster", "fetch"), ("cluster", "down")
+
+
 @pytest.mark.parametrize(
     ("environment", "words", "says"),
     [
-        ({"MQLAB_CACHE": "/dev/null"}, ("fetch",), "the cache cannot be made at /dev/null: it is no folder"),
-        ({"HOME": "/dev/null", "MQLAB_CACHE": "", "XDG_CACHE_HOME": ""}, ("fetch",), "the cache cannot be made at /dev/null/"),
-        ({"HOME": "/dev/null", "XDG_STATE_HOME": "", "MQLAB_HOME": ""}, ("down",), "cannot make the state folder /dev/null/"),
-        ({"MQLAB_HOME": "/proc/none"}, ("clean",), "cannot make the state folder /proc/none/state: "),
+        ({"MQLAB_CACHE": "/dev/null"}, FETCH, "the cache cannot be made at /dev/null: it is no folder"),
+        ({"HOME": "/dev/null", "MQLAB_CACHE": "", "XDG_CACHE_HOME": ""}, FETCH, "the cache cannot be made at /dev/null/"),
+        ({"HOME": "/dev/null", "XDG_STATE_HOME": "", "MQLAB_HOME": ""}, DOWN, "cannot make the state folder /dev/null/"),
+        ({"MQLAB_HOME": "/proc/none"}, ("runs", "clean"), "cannot make the state folder /proc/none/state: "),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, dict) else None,
 )  # fmt: skip

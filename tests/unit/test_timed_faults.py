@@ -163,14 +163,14 @@ def test_a_load_with_a_fault_that_cannot_be_ends_before_its_start(
 
 
 def test_the_list_of_faults_has_all_of_them_with_what_they_ask_of_the_host(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "--faults", "--json"]) == 0
+    assert main(["explain", "--faults", "--json"]) == 0
     told = {one["fault"]: one for one in json.loads(capsys.readouterr().out)}
     assert set(told) == set(LIBRARY)
     for name in ("network-delay", "disk-full", "throttled-writes"):
         assert all("root" in way["asks"] for way in told[name]["by"])
     assert [way["name"] for way in told["append-stall"]["by"]] == ["byteman", "freeze"]
     assert "free_mb=0MiB" in told["disk-full"]["parameters"]
-    assert main(["list", "--faults"]) == 0
+    assert main(["explain", "--faults"]) == 0
     said = capsys.readouterr().out
     assert "page-cache-stall is append-stall" in said
     assert "`" not in said

@@ -170,10 +170,10 @@ def test_a_run_of_somebody_elses_incident_alone_is_not_judged_and_keeps_its_find
 ) -> None:
     run = _run(tmp_path, _manifest("own-disk"), own_disk=hostile)
     before = (run / "analysis" / "findings.jsonl").read_bytes()
-    said = _refusal(capsys, "analyze", str(run))
+    said = _refusal(capsys, "runs", "analyze", str(run))
     assert "MINE-01, MINE-02 of own-disk: not judged, since code that came with the run was not run" in said
     assert f"own_disk.py (SHA-256 {sha256(hostile.encode()).hexdigest()})" in said
-    assert f"mqlab analyze {run} --trust" in said
+    assert f"mqlab runs analyze {run} --trust" in said
     assert (run / "analysis" / "findings.jsonl").read_bytes() == before
     assert not mark.exists()
 
@@ -186,13 +186,13 @@ def test_the_labs_incidents_of_the_same_run_are_judged_and_it_is_said_which_clai
     judged: list[tuple[list[str], list[UnjudgedClaims]]],
 ) -> None:
     run = _run(tmp_path, _manifest("append-stall", "own-disk"), own_disk=hostile)
-    assert main(["analyze", str(run)]) == EXIT_OK
+    assert main(["runs", "analyze", str(run)]) == EXIT_OK
     ((names, (unjudged,)),) = judged
     assert names == ["append-stall"]
     assert (unjudged.incident, unjudged.claims) == ("own-disk", ("MINE-01", "MINE-02"))
     said = " ".join(capsys.readouterr().err.split())
     assert "MINE-01, MINE-02 of own-disk: not judged" in said
-    assert f"mqlab analyze {run} --trust" in said
+    assert f"mqlab runs analyze {run} --trust" in said
     assert not mark.exists()
 
 
@@ -200,7 +200,7 @@ def test_with_trust_all_of_it_is_judged(
     tmp_path: Path, mark: Path, hostile: str, judged: list[tuple[list[str], list[UnjudgedClaims]]]
 ) -> None:
     run = _run(tmp_path, _manifest("append-stall", "own-disk"), own_disk=hostile)
-    assert main(["analyze", str(run), "--trust"]) == EXIT_OK
+    assert main(["runs", "analyze", str(run), "--trust"]) == EXIT_OK
     assert judged == [(["append-stall", "own-disk"], [])]
     assert mark.exists()
 

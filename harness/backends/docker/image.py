@@ -136,7 +136,7 @@ def remove_images(engine: Engine) -> list[str]:
         DockerError: the engine refuses.
     """
     removed = []
-    with engine.asked("an image could not be removed", advice="End what uses it: mqlab down.") as client:
+    with engine.asked("an image could not be removed", advice="End what uses it: mqlab cluster down.") as client:
         for image in client.images.list(filters={"label": IMAGE_LABEL}):
             removed.append(", ".join(image.tags) or str(image.id))
             client.images.remove(str(image.id), force=True)

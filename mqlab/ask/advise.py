@@ -1,4 +1,4 @@
-"""``mqlab advise``: which settings help against a failure, on a release, by what the record has of each."""
+"""``mqlab explain sends``: which settings help against a failure, on a release, by what the record has of each."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from harness.model.rules import Kind
 from harness.model.verdicts import VerdictKind
 from harness.rundir.manifest import FREEZE
 from mqlab.ask.carried import beside, ledger_on
-from mqlab.kinds import RELEASE, one_of
-from mqlab.options import Adder, print_json
+from mqlab.kinds import one_of
+from mqlab.options import print_json
 from scenarios.send_advice import FAILURES, Shown, Tried
 
 FAILURE = one_of("failure", lambda: tuple(FAILURES))
@@ -83,17 +83,6 @@ BEST, HELPS, OPEN, DOES_NOT, NO_USE = ANSWERS = "best", "helps, too", "not decid
 NOT_MEASURED = "not measured"
 PRICE = {True: "cost", False: "no cost", None: "open"}
 """Of something that a setting may cost, by what the record says of it."""
-
-
-def add_command(add: Adder) -> None:
-    """``advise``."""
-    command = add("advise", advise, "which client settings help when a broker fails, on your release, as measured")
-    command.add_argument("about", choices=("sends",), help="what to advise on")
-    command.add_argument("--release", type=RELEASE, required=True, metavar="RELEASE", help="the clients' and brokers'")
-    command.add_argument(
-        "--failure", type=FAILURE, metavar="NAME", help=f"one of {', '.join(FAILURES)}; default: each of them"
-    )
-    command.add_argument("--json", action="store_true", help="machine-readable")
 
 
 def advise(options: argparse.Namespace, console: Console) -> int:
