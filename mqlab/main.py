@@ -172,9 +172,44 @@ def _drop_output() -> None:
 
 
 class _Parser(argparse.ArgumentParser):
+    """Of a command; its help has all options, or those of ``first`` alone where there are too many for a screen."""
+
     def __init__(self, **settings: Any) -> None:
-        super().__init__(formatter_class=_Help, **settings)
+        super().__init__(formatter_class=_Help, add_help=False, **settings)
         self.register("action", None, _Once)
+        self.add_argument(
+            "-h", "--help", action=_ShowHelp, nargs="?", choices=(ALL,), metavar=ALL, default=argparse.SUPPRESS,
+            help=f"show this help message and exit; with the word {ALL}: of every option",
+        )  # fmt: skip
+
+    def format_help(self) -> str:
+        """The options that most people need, and the names of the others by what they are about."""
+        first = FIRST.get(self.prog.removeprefix("mqlab "), "").split()
+        if not first:
+            return self.format_whole_help()
+        formatter = self._get_formatter()
+        words = [action for action in self._actions if not action.option_strings]
+        formatter.add_usage(
+            f"{self.prog} {' '.join(filter(None, ['[OPTION ...]', *map(_placeholder, words)]))}", [], []
+        )
+        formatter.add_text(self.description)
+        formatter.start_section("most used")
+        formatter.add_arguments([*words, *(one for one in self._actions if {*one.option_strings} & {*first})])
+        formatter.end_section()
+        lines = [formatter.format_help(), f"more, which `{self.prog} --help {ALL}` tells:"]
+        for group in self._action_groups:
+            names = [one.option_strings[0] for one in group._group_actions if one.option_strings]
+            if left := [name for name in names if name not in first]:
+                title = f"  {'other' if group.title == 'options' else group.title}: "
+                lines += textwrap.wrap(
+                    " ".join(left), HELP_WIDTH, initial_indent=title, subsequent_indent=" " * len(title),
+                    break_on_hyphens=False,
+                )  # fmt: skip
+        return "\n".join([*lines, ""])
+
+    def format_whole_help(self) -> str:
+        """Every option with what it does."""
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         said = textwrap.shorten("".join(one if one.isprintable() else " " for one in message), MESSAGE_MAX)
@@ -189,6 +224,25 @@ class _Parser(argparse.ArgumentParser):
         if action.option_strings and arg_strings == ["--"]:
             raise argparse.ArgumentError(action, "'--' is no value")
         return super()._get_values(action, arg_strings)
+
+
+def _placeholder(action: argparse.Action) -> str:
+    """Of a positional argument in a usage."""
+    name = str(action.metavar or action.dest)
+    return f"[{name} ...]" if action.nargs == "*" else f"{name} ..." if action.nargs == "+" else name
+
+
+class _ShowHelp(argparse.Action):
+    """Prints the help, or with a word the whole of it, and ends."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: object, option: str | None = None
+    ) -> None:
+        print(
+            parser.format_whole_help() if values == ALL and isinstance(parser, _Parser) else parser.format_help(),
+            end="",
+        )
+        parser.exit()
 
 
 class _Overview(_Parser):
@@ -326,8 +380,20 @@ GROUPS: Sequence[tuple[str, Mapping[str, str]]] = (
 )
 """Commands by what they are for, in the order of the help, with an example of those that most people need."""
 
-WIDTH, NAMES_WIDTH = 100, 15
-"""Letters of the overview's lines, and of its column of names."""
+ALL = "all"
+"""The word after ``--help`` that has every option told."""
+FIRST: Mapping[str, str] = {
+    "load": "--release --namesrv --topology --topic --allow-target --mode --size --ordered --consumers --rate --duration --client "
+    "--fault --set --broker-conf --fail-if --out --json",
+    "tune": "--rate --stall --log --wait --sweep --goal --release --param --minutes --plan --set --broker-conf --out --json",
+    "audit": "--namesrv --broker-conf --release --allow-target --credentials --tls --format --watch --apply --dry-run --out --json",
+    "verify": "--release --quick --all --plan --arm --part --resume --set --broker-conf --strict --out --json",
+    "reproduce": "--release --arm --set --broker-conf --topology --hold --param --plan --out --json",
+}
+"""Of commands that have more options than a screen has lines those that most people need."""
+
+WIDTH, NAMES_WIDTH, HELP_WIDTH = 100, 15, 79
+"""Letters of the overview's lines, of its column of names, and of the lines with the names of options."""
 
 
 def _family_help(family: str) -> str:

@@ -25,7 +25,7 @@ from harness.paths import PACKAGES
 from mqlab.ask import looking
 from mqlab.console import console as lab_console
 from mqlab.kinds import NAME_SERVERS
-from mqlab.main import COMMANDS, FAMILIES, GROUPS, MOVED, _as_called_now, _parser, main
+from mqlab.main import COMMANDS, FAMILIES, FIRST, GROUPS, MOVED, _as_called_now, _parser, main
 from mqlab.run import clusters
 from mqlab.run.verify import injections_asked
 
@@ -370,6 +370,25 @@ def test_a_command_by_its_earlier_name_says_the_new_one(
     assert main(now.split()) == EXIT_OK
     assert earlier.out == capsys.readouterr().out
     assert earlier.err.startswith(f"mqlab: {before.split()[0]} is `mqlab {' '.join(now.split()[:1])}")
+
+
+@pytest.mark.parametrize("command", [name for names, _ in COMMANDS for name in names])
+def test_a_help_fits_a_screen_and_names_each_option(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    told = {}
+    for more in ((), ("all",)):
+        with pytest.raises(SystemExit) as ended:
+            main([*command.split(), "--help", *more])
+        assert ended.value.code == EXIT_OK
+        told[more] = capsys.readouterr().out
+    assert len(told[()].splitlines()) <= 60
+    (choices,) = (one.choices for one in _parser()._actions if isinstance(one, argparse._SubParsersAction))
+    options = {option for action in choices[command]._actions for option in action.option_strings[:1]}
+    assert {*FIRST.get(command, "").split()} <= options
+    for option in options:
+        assert all(re.search(rf"{option}(?![\w-])", text) for text in told.values()), option
 
 
 def test_all_earlier_names_are_commands_still() -> None:
