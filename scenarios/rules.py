@@ -14,7 +14,7 @@ from typing import Any
 from harness.errors import UsageError
 from harness.model.cells import ParameterValue
 from harness.model.measures import MEASURES
-from harness.model.rules import Claim, Expectation, Fold, Kind, Part, Relation, Role, Selection, Told
+from harness.model.rules import BY_ITSELF, Claim, Expectation, Fold, Kind, Part, Relation, Role, Selection, Told
 from harness.model.steps import READ, READING
 from harness.model.verdicts import VerdictKind
 from scenarios.releases import RELEASES
@@ -180,7 +180,7 @@ def claim(
     def named(of: Mapping[str, Part]) -> tuple[Part, ...]:
         return tuple(dataclasses.replace(part, name=part_name) for part_name, part in of.items())
 
-    said = summary or "; ".join(f"{part_name}: {{{part_name}}}" for part_name in parts) + "."
+    said = summary or "; ".join(f"{part_name}: {{{BY_ITSELF}{part_name}}}" for part_name in parts) + "."
     return Claim(id=name, article=article, says=says, reading=reading, parts=named(parts), expected=expected or {},
                  summary=said, cure_of=cure_of, lacks=lacks or {}, told=told, beside=named(beside or {}))  # fmt: skip
 

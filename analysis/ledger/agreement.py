@@ -11,6 +11,7 @@ from analysis.verdicts.claims import without_lack
 from analysis.verdicts.evidence import unit_of
 from analysis.verdicts.numbers import quantity
 from analysis.verdicts.order import natural_key
+from analysis.verdicts.support import had_trials
 from harness.model.cells import cell_of
 from harness.model.findings import Figure, Finding, PartResult
 from harness.model.rules import BY_SIDES, Kind, Role
@@ -86,7 +87,8 @@ def tried(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _was_tried(finding: Finding) -> bool:
-    return bool(finding.trials) or finding.reason != Reason.NOT_EXERCISED
+    """Whether there were trials, also such as failed or were spoiled."""
+    return bool(finding.trials) or finding.reason != Reason.NOT_EXERCISED or had_trials(finding.notes)
 
 
 def left_out(findings: Sequence[Finding]) -> list[str]:

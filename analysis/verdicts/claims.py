@@ -9,7 +9,7 @@ from analysis.verdicts.kinds import judge_part
 from analysis.verdicts.sentences import NOT_MEASURED, in_sentence, needs, refuting
 from analysis.verdicts.tries import Tries
 from harness.model.findings import Finding, PartResult
-from harness.model.rules import PLACEHOLDER, Claim, Kind, Part, Role
+from harness.model.rules import BY_ITSELF, PLACEHOLDER, Claim, Kind, Part, Role
 from harness.model.verdicts import Reason, VerdictKind, scopes_that_hold
 
 REFUTED, UNDECIDED, CONFIRMED = VerdictKind.REFUTED, VerdictKind.UNDECIDED, VerdictKind.CONFIRMED
@@ -25,6 +25,7 @@ _REASONS = (
     Reason.TOO_MANY_DISCARDED,
     Reason.FRAGILE,
     Reason.UNVERIFIED,
+    Reason.UNPROVED,
     Reason.DIFFERS,
     Reason.CLOSE,
     Reason.MISSING_EVIDENCE,
@@ -126,8 +127,9 @@ def summary(
 def sentence_with(claim: Claim, name: str, parts: Mapping[str, PartResult]) -> str:
     """Of the claim's own sentences the one that tells of a part, with what was found; empty where none does so in words."""
     for sentence in re.split(r"(?<=\.) ", claim.summary):
-        told = {found for _, found in PLACEHOLDER.findall(sentence)}
-        if name in told and told <= parts.keys() and f"{name}: {{{name}}}" not in sentence:
+        placeholders = PLACEHOLDER.findall(sentence)
+        told = {found for _, found in placeholders}
+        if name in told and told <= parts.keys() and (BY_ITSELF, name) not in placeholders:
             return PLACEHOLDER.sub(lambda match: _in_place(match, parts[match[2]]), sentence)
     return ""
 

@@ -225,7 +225,7 @@ def _existence(part: Part, counting: Sequence[Tries], spoiled: Sequence[Tries]) 
     elif verified:
         verdict = CONFIRMED
     elif any(one.number(part, 0.0).side(part) != -1 for one in tries):
-        reason = str(Reason.UNVERIFIED)
+        reason = str(Reason.UNPROVED)
     elif events.limit_of_none(len(tries)) <= part.rate_min:
         verdict = REFUTED
     else:

@@ -8,7 +8,7 @@ from analysis.verdicts import sides
 from analysis.verdicts.numbers import RATIO, interval, number, quantity
 from harness.model.findings import PartResult
 from harness.model.measures import MEASURES
-from harness.model.rules import BY_SIDES, NOT_SO, SUBJECT, Fold, Kind, Part
+from harness.model.rules import BY_ITSELF, BY_SIDES, NOT_SO, SUBJECT, Fold, Kind, Part
 from harness.model.verdicts import Reason, VerdictKind
 
 NOT_MEASURED = "not measured"
@@ -27,15 +27,29 @@ def words_of(part: Part, found: PartResult, unmeasured: int = 0) -> str:
 
 
 def in_sentence(found: PartResult, form: str = "") -> str:
-    """What stands for ``{part}``, ``{!part}`` and ``{#part}`` in a claim's sentence.
+    """What stands for ``{part}``, ``{!part}``, ``{#part}`` and, where no sentence says what its figures are of, ``{=part}``.
 
     In brackets where there is no figure: the sentence was written for one, and would not be read as meant.
     """
     if found.words == NOT_MEASURED:
         many = f"an unknown number {found.unit} " if form == SUBJECT else ""
         return f"{many}[{NOT_MEASURED}]"
+    if form == BY_ITSELF:
+        return _by_itself(found)
     words = _in_deployments(found.wrong or 0, found) if form == NOT_SO else found.words
     return words.removeprefix("in ") if form == SUBJECT else words
+
+
+def _by_itself(found: PartResult) -> str:
+    """``as claimed in none of 2 deployments (15.9 to 16.2)``, ``other than claimed in 1 of 40 owners (...)``."""
+    if found.kind == Kind.FACT and not found.words.startswith("in "):
+        return found.words
+    if found.kind == Kind.FACT:
+        values = found.values or ()
+        low, high = (number(values[0]), number(values[-1])) if values else ("", "")
+        return f"as claimed {found.words}" + (f" ({low if low == high else f'{low} to {high}'})" if values else "")
+    said = {Kind.UNIVERSAL: "other than claimed", Kind.EXISTENCE: "seen"}.get(Kind(found.kind), "")
+    return f"{said} {found.words}".lstrip()
 
 
 def refuting(found: PartResult) -> str:

@@ -86,10 +86,18 @@ def _figure(measure: str, arm: str, observed: Sequence[Observation]) -> Figure:
     )
 
 
+_TRIALS_COUNT = " trials count"
+
+
+def had_trials(notes: Sequence[str]) -> bool:
+    """Whether a finding's reservations tell of any trial, also of such as do not count."""
+    return any(note.endswith(_TRIALS_COUNT) and not note.startswith("0 of 0 ") for note in notes)
+
+
 def reservations(on: ClaimEvidence, trials: Sequence[TrialRecord], counting: Sequence[TrialRecord]) -> tuple[str, ...]:
     """How far the finding carries, and which trials do not count, in words."""
     run = on.evidence.run
-    said = [f"{len(counting)} of {len(trials)} trials count"]
+    said = [f"{len(counting)} of {len(trials)}{_TRIALS_COUNT}"]
     superseded = [trial for trial in trials if trial.superseded_by]
     if superseded:
         said.append(f"{len(superseded)} trials were repeated because of noise and do not count")

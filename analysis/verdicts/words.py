@@ -51,6 +51,7 @@ REASON_MEANINGS = {
     Reason.DIFFERS: "The deployments lie on both sides of the bound: there is no one answer.",
     Reason.CLOSE: "A verdict takes five deployments on one side of the bound, and four more for each that is not.",
     Reason.UNVERIFIED: "Something was seen that must not happen, by one record alone, and not often enough disproved.",
+    Reason.UNPROVED: "It was seen, by one record alone; that something happens takes two that do not depend on each other.",
     Reason.CONTROL_FAILED: "What had to hold for the experiment to mean anything did not hold.",
     Reason.TOO_MANY_DISCARDED: "More than a fifth of an arm's trials do not count.",
     Reason.FRAGILE: "A trial that does not count would change the verdict.",

@@ -51,8 +51,8 @@ class Role(StrEnum):
     CONTROL = "control"
 
 
-NOT_SO, SUBJECT = "!", "#"
-PLACEHOLDER = re.compile(rf"{{([{NOT_SO}{SUBJECT}]?)([^{{}}]+)}}")
+NOT_SO, SUBJECT, BY_ITSELF = "!", "#", "="
+PLACEHOLDER = re.compile(rf"{{([{NOT_SO}{SUBJECT}{BY_ITSELF}]?)([^{{}}]+)}}")
 """A part that a claim's sentence names, after the form that it is told in."""
 
 

@@ -84,6 +84,7 @@ class Reason(StrEnum):
     DIFFERS = "differs between deployments"
     CLOSE = "too few deployments on one side"
     UNVERIFIED = "unverified counterexample"
+    UNPROVED = "seen, by one record alone"
     CONTROL_FAILED = "control failed"
     TOO_MANY_DISCARDED = "too many discarded"
     FRAGILE = "fragile"

@@ -101,10 +101,14 @@ class Request:
         kept = [
             f"{scenario.name}: {self.trials or scenario.quick_budget.trials} trials a cell in "
             f"{scenario.quick_budget.deployments} deployment(s) instead of {scenario.budget.trials} in "
-            f"{scenario.budget.deployments}, and fewer cells"
+            f"{scenario.budget.deployments}"
+            + (", and fewer cells" if scenario.quick_cells else "")
             + "".join(f", {name} {value:g}" for name, value in scenario.quick_budget.load.items())
             for scenario in self.scenarios
+            if self.trials or scenario.quick_cells or scenario.quick_budget != scenario.budget
         ]
+        if not kept:
+            return left_out
         return (
             f"A quick run with a reduced number of trials ({'; '.join(kept)}). "
             "The full one is mqlab verify without --quick.",

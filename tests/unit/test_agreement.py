@@ -208,3 +208,9 @@ def test_what_was_not_tried_says_so_and_what_noise_or_a_checker_spoiled_is_not_c
 def test_an_incident_that_is_not_recorded_keeps_its_reasons_where_it_was_tried() -> None:
     assert _beside(_finding()) == _finding()
     assert _beside(UNTRIED).reason == NOT_TRIED
+
+
+def test_a_claim_whose_trials_failed_is_not_called_left_out() -> None:
+    failed = dataclasses.replace(UNTRIED, notes=("0 of 2 trials count", "t1 does not count: step 4 was not taken"))
+    assert left_out([failed]) == []
+    assert _beside(failed) == failed

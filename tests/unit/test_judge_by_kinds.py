@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analysis.verdicts.claims import judge, verdict_of
+from analysis.verdicts.claims import judge, verdict_of, without_lack
 from analysis.verdicts.kinds import judge_part
 from analysis.verdicts.sentences import needs
 from analysis.verdicts.tries import Tries
@@ -285,6 +285,11 @@ def test_what_was_not_seen_is_refuted_only_below_a_rate_fixed_in_advance() -> No
     assert _seen(some, _deaths([0] * 72)) == (REFUTED, "")
 
 
+def test_what_one_record_alone_shows_is_seen_and_not_proved() -> None:
+    some = happens(of("lost_count", "incident"), 1, "a death")
+    assert _seen(some, tries_of("lost_count", "incident", [[3]], proof="")) == (UNDECIDED, Reason.UNPROVED)
+
+
 # --- claims -----------------------------------------------------------------------------------------------------------
 
 
@@ -406,3 +411,19 @@ def test_a_result_keeps_what_a_reader_needs_to_recompute_it() -> None:
 
 def test_a_mean_is_of_counts_a_fault() -> None:
     assert judge_part(mean(of("lost_count", "incident"), side(0, 9, "x")), _deaths([0, 9], [0, 0])).values == (0, 4.5)
+
+
+@pytest.mark.parametrize(
+    ("part", "rows", "says"),
+    [
+        (FOUND, tries_of("log_file_exists", "incident", [[0], [0]]), "it: as claimed in none of 2 deployments (0)."),
+        (SOON, _hand_over(0.6, 0.7), "it: 0.6\N{EN DASH}0.7\u202fs in 2 deployments."),
+        (NONE_LOST, tries_of("lost_count", "incident", [[7]]),
+         "it: other than claimed in 1 of 1 death (2.5\N{EN DASH}100\u202f%, in 1 deployment)."),
+        (happens(of("lost_count", "incident"), 1, "a death"), tries_of("lost_count", "incident", [[7]]),
+         "it: seen in 1 of 1 owner (2.5\N{EN DASH}100\u202f%, in 1 deployment)."),
+    ],
+)  # fmt: skip
+def test_a_claim_without_a_sentence_says_what_its_figures_count(part: Part, rows: list[Tries], says: str) -> None:
+    claim = rules.claim("MINE-01", "ours", "It.", reading="It.", parts={"it": part})
+    assert without_lack(judge(claim, rows).summary) == says
