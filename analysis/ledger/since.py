@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.ledger.lines import read_values
 from analysis.verdicts.order import natural_key
+from harness.model.findings import Finding
+from harness.model.rules import Kind, Role
 from harness.model.verdicts import VerdictKind
 
 SINCE = "since.jsonl"
+CHANCE_MAX = 0.05
 BOTH = "both"
 RECORDED = "recorded"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What is known of a claim on a release; ``by`` is ``recorded``, or the run's folder."""
+    """What is known of a claim on a release; ``by`` is ``recorded``, or the run's folder.
+
+    ``counts`` are of a claim that events alone decide: by part how many were seen, of how many tries.
+    """
 
     release: str
     verdict: VerdictKind
     says: str
     by: str
+    counts: tuple[tuple[str, int, int], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +40,13 @@ class Boundary:
     before: str
     after: str
     differs: tuple[str, ...] = ()
+    chance: float | None = None
+    """How likely two releases of one rate differ by as much as these counts do; none where no count decides."""
+
+    @property
+    def may_be_chance(self) -> bool:
+        """Whether it is no boundary by its counts: one release may have had bad luck, or the other good luck."""
+        return self.chance is not None and self.chance > CHANCE_MAX
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +74,33 @@ class Bisected:
         return tuple(sorted((one for one in names if low < natural_key(one) < high), key=natural_key))
 
 
+def counts_of(finding: Finding) -> tuple[tuple[str, int, int], ...]:
+    """What ``Measured.counts`` are: empty where anything but events has a part in the verdict."""
+    deciding = [part for part in finding.parts if part.role == Role.CLAIM]
+    if any(part.kind not in (Kind.UNIVERSAL, Kind.EXISTENCE) for part in deciding):
+        return ()
+    return tuple((part.name, part.events or 0, part.tries) for part in deciding if part.tries)
+
+
+def chance_of(before: Measured, after: Measured) -> float | None:
+    """The smallest p of Fisher's exact test, of two sides, over the parts that both counted, times their number."""
+    there = {name: (seen, tries) for name, seen, tries in before.counts}
+    found = [fisher(*there[name], seen, tries) for name, seen, tries in after.counts if name in there]
+    return min(1.0, min(found) * len(found)) if found else None
+
+
+def fisher(seen: int, tries: int, other_seen: int, other_tries: int) -> float:
+    """The p of Fisher's exact test, of two sides, for two counts of events."""
+    all_seen, all_tries = seen + other_seen, tries + other_tries
+
+    def ways(of_first: int) -> int:
+        return math.comb(tries, of_first) * math.comb(other_tries, all_seen - of_first)
+
+    possible = range(max(0, all_seen - other_tries), min(tries, all_seen) + 1)
+    as_unlikely = sum(ways(one) for one in possible if ways(one) <= ways(seen))
+    return as_unlikely / math.comb(all_tries, all_seen)
+
+
 def load_since(path: Path) -> tuple[Bisected, ...]:
     """Those of a file, none where there is none. Raises LedgerError."""
     return tuple(read_values(path, Bisected)) if path.exists() else ()
@@ -72,7 +114,7 @@ def since(found: Sequence[Bisected], claim: str, before: str, after: str) -> str
         for one in found
         if (one.claim, one.moves) == (claim, BOTH)
         for boundary in one.boundaries
-        if low <= natural_key(boundary.before) and natural_key(boundary.after) <= high
+        if low <= natural_key(boundary.before) and natural_key(boundary.after) <= high and not boundary.may_be_chance
     }
     return inside.pop() if len(inside) == 1 else ""
 

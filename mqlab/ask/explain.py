@@ -279,6 +279,7 @@ def _standings(claim: str) -> list[str]:
         for of in committed_since()
         if of.claim == claim
         for one in of.boundaries
+        if not one.may_be_chance
     )
     return [*told, *changes]
 

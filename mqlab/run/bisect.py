@@ -20,7 +20,7 @@ from pathlib import Path
 from rich.console import Console
 
 import scenarios
-from analysis.ledger.since import BOTH, RECORDED, Bisected, Boundary, Measured, as_told
+from analysis.ledger.since import BOTH, RECORDED, Bisected, Boundary, Measured, as_told, chance_of, counts_of
 from analysis.verdicts.claims import without_lack
 from harness.errors import EXIT_OK, ConfigurationError, LabError, ReleaseError, UsageError
 from harness.faults.injections import USUAL_INJECTION
@@ -138,7 +138,10 @@ def bisect(options: argparse.Namespace, console: Console) -> int:
             claim=claim.id,
             moves=options.moves,
             releases=tuple(known[one] for one in order if one in known),
-            boundaries=tuple(Boundary(before=a, after=b, differs=_differing(claim, a, b)) for a, b in edges),
+            boundaries=tuple(
+                Boundary(before=a, after=b, differs=_differing(claim, a, b), chance=chance_of(known[a], known[b]))
+                for a, b in edges
+            ),
             not_measured=tuple(one for one in order if one not in known),
             left_out=tuple(left_out.items()),
             rule_hash=claim.rule_hash(),
@@ -216,7 +219,13 @@ def _bisected(claim: Claim, moves: str, held: str, order: Sequence[str]) -> Iter
 
 
 def _measured(finding: Finding, by: str) -> Measured:
-    return Measured(release=finding.release, verdict=finding.verdict, says=without_lack(finding.summary), by=by)
+    return Measured(
+        release=finding.release,
+        verdict=finding.verdict,
+        says=without_lack(finding.summary),
+        by=by,
+        counts=counts_of(finding),
+    )
 
 
 def _verdicts(known: Mapping[str, Measured]) -> dict[str, VerdictKind | None]:
@@ -321,6 +330,16 @@ def _changed(found: Bisected, edge: Boundary) -> str:
     return f"since {as_told(found, edge)}: changed from {edge.before}"
 
 
+def _may_be_chance(edge: Boundary, known: Mapping[str, Measured]) -> str:
+    def told(release: str) -> str:
+        return f"{', '.join(f'{seen} of {tries}' for _, seen, tries in known[release].counts)} on {release}"
+
+    return (
+        f"  this may be chance, and no change: {told(edge.before)} beside {told(edge.after)} differ as much in "
+        f"{edge.chance:.0%} of cases without any"
+    )
+
+
 def _told(claim: Claim, order: Sequence[str], found: Bisected, code: Mapping[str, str]) -> list[str]:
     known = {one.release: one for one in found.releases}
     told = [f"{claim.id}: {claim.says}"]
@@ -340,6 +359,7 @@ def _told(claim: Claim, order: Sequence[str], found: Bisected, code: Mapping[str
             f"  {one.before}: {known[one.before].verdict}: {known[one.before].says}",
             f"  {one.after}: {known[one.after].verdict}: {known[one.after].says}",
             f"  cited code that differs: {', '.join(one.differs) or 'none; what is not cited must have changed'}",
+            *([_may_be_chance(one, known)] if one.may_be_chance else []),
         ]
     if not found.boundaries:
         if all(of.verdict is VerdictKind.UNDECIDED for of in known.values()):

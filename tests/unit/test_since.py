@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 from pathlib import Path
@@ -9,9 +10,21 @@ from pathlib import Path
 import pytest
 
 import scenarios
-from analysis.ledger.since import BOTH, RECORDED, Bisected, Boundary, Measured, load_since, since
+from analysis.ledger.since import (
+    BOTH,
+    RECORDED,
+    Bisected,
+    Boundary,
+    Measured,
+    chance_of,
+    counts_of,
+    fisher,
+    load_since,
+    since,
+)
 from analysis.verdicts.order import natural_key
 from harness.errors import LedgerError
+from harness.model.findings import PartResult
 from harness.model.verdicts import VerdictKind
 from mqlab.ask.recorded import committed_ledger, committed_since
 from mqlab.run.bisect import boundaries
@@ -85,3 +98,29 @@ def test_the_file_only_grows_and_names_no_folder(tmp_path: Path, monkeypatch: py
     document.write_text(json.dumps(found | {"boundaries": []}))
     with pytest.raises(LedgerError, match="has no boundary"):
         main([str(document)])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "p"),
+    [((1, 112), (0, 40), 1.0), ((0, 40), (20, 40), 7.8e-8), ((3, 3), (0, 3), 0.1), ((0, 5), (0, 9), 1.0),
+     ((7, 10), (2, 12), 0.0274)],
+)  # fmt: skip
+def test_counts_that_one_rate_explains_are_no_boundary(one: tuple[int, int], other: tuple[int, int], p: float) -> None:
+    assert fisher(*one, *other) == pytest.approx(p, rel=0.02)
+    before, after = (
+        Measured(release=release, verdict=verdict, says="", by="", counts=(("it", *counts),))
+        for release, verdict, counts in (("4.6.0", REFUTED, one), ("4.6.1", CONFIRMED, other))
+    )
+    edge = Boundary(before="4.6.0", after="4.6.1", chance=chance_of(before, after))
+    assert edge.may_be_chance is (p > 0.05)
+    found = Bisected(claim="X-1", moves=BOTH, releases=(before, after), boundaries=(edge,))
+    assert since([found], "X-1", "4.6.0", "4.6.1") == ("" if p > 0.05 else "4.6.1")
+
+
+def test_a_claim_that_figures_decide_has_no_chance() -> None:
+    part = PartResult(name="it", verdict=CONFIRMED, kind="U", tries=40, events=0)
+    line = next(line for line in committed_ledger() if line.claim == "BUSY-10")
+    assert counts_of(dataclasses.replace(line, parts=(part,))) == (("it", 0, 40),)
+    figure = dataclasses.replace(part, name="other", kind="Q")
+    assert counts_of(dataclasses.replace(line, parts=(part, figure))) == ()
+    assert chance_of(*[Measured(release="4.6.0", verdict=CONFIRMED, says="", by="")] * 2) is None
