@@ -23,7 +23,7 @@ COPIED_S = 75.0
 have it does not serve, whatever it stores."""
 HELD_S = 75.0
 """From the consumer's start on. A client that leaves out the heartbeat after its first rebalance is given nothing until the next
-one, 30 s later (docs/findings.md): two of these and some time."""
+one, 30 s later (docs/defects/heartbeat-left-out.md): two of these and some time."""
 SLAVE_READ = {"slaveReadEnable": "true"}
 READS, ORDERED, LIVE = "fix-slave-read", "incident-ordered", "baseline"
 

@@ -1,6 +1,6 @@
-"""What docs/findings.md quotes of the ledger: of each claim about a defect the summary on the newest release.
+"""What docs/defects quotes of the ledger: of each claim about a defect the summary on the newest release.
 
-``python -m tools.defect_figures`` writes it anew; so does ``python -m tools.ledger`` with the ledger.
+``python -m tools.defect_figures`` writes them anew; so does ``python -m tools.ledger`` with the ledger.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from harness.releases.jars import recorded_releases
 from harness.rundir.files import replace_file
 from mqlab.ask.recorded import committed_ledger
 
-DOCUMENT = PACKAGES / "docs" / "findings.md"
+FOLDER = PACKAGES / "docs" / "defects"
 WIDTH = 132
 ACTUAL = re.compile(
     r"^- \*\*Actual\*\* \((?P<claim>X-[a-z0-9-]+-\d\d)(?:, (?P<parts>[^:]+))?: \w+\):.*\n(?:  .*\n)*", re.MULTILINE
@@ -26,7 +26,7 @@ ACTUAL = re.compile(
 
 
 def document(text: str, ledger: Sequence[Finding]) -> str:
-    """The page with its quotations as the ledger has them. Raises LedgerError where it lacks one."""
+    """A text with its quotations as the ledger has them. Raises LedgerError where it lacks one."""
     newest = recorded_releases()[-1]
     lines = {line.claim: line for line in ledger if (line.release, line.backend) == (newest, "local")}
     return ACTUAL.sub(lambda found: _quoted(found["claim"], found["parts"] or "", lines), text)
@@ -38,7 +38,7 @@ def _quoted(claim: str, parts: str, lines: Mapping[str, Finding]) -> str:
     named = parts.split(", ") if parts else []
     if line is None or not set(named) <= set(values):
         raise LedgerError(
-            f"{DOCUMENT.name} quotes {', '.join([claim, *named])}, which the ledger has not",
+            f"docs/defects quotes {', '.join([claim, *named])}, which the ledger has not",
             advice="Name a claim of the newest release, and parts of it.",
         )
     told = "; ".join(f"{name} {_between(values[name])}" for name in named if values[name])
@@ -53,8 +53,10 @@ def _between(values: Sequence[float]) -> str:
 
 
 def write() -> None:
-    """Write it from the committed ledger. Raises LedgerError."""
-    replace_file(DOCUMENT, document(DOCUMENT.read_text("utf-8"), committed_ledger()))
+    """Write them from the committed ledger. Raises LedgerError."""
+    ledger = committed_ledger()
+    for page in sorted(FOLDER.glob("*.md")):
+        replace_file(page, document(page.read_text("utf-8"), ledger))
 
 
 if __name__ == "__main__":

@@ -19,15 +19,15 @@ from harness.releases.jars import recorded_releases
 from mqlab.ask.recorded import committed_ledger
 
 DOCUMENT = PACKAGES / "docs" / "incidents.md"
-HEAD = """# Incidents that users reported
+HEAD = f"""# Incidents that users reported
 
-Each stands in a thread of RocketMQ's repository, and is replayed here with what users were advised to do.
-Made by `tools/ledger.py` from [the ledger](../scenarios/ledger.jsonl); do not edit it by hand. `mqlab verify INCIDENT` replays one.
+`mqlab explain INCIDENT` says what one is, what to do and what was measured; `mqlab verify INCIDENT` replays one of the first table.
+A number is an issue or a pull request of RocketMQ's repository: {REPOSITORY}/issues/NUMBER.
+`tools/ledger.py` makes this page from [the ledger](../scenarios/ledger.jsonl); do not edit it by hand.
 
-An incident may have several faces, and a release may have one of them without another: each face has the releases on which it
-was confirmed, of {releases}. *Gone in* names the first of these without it, not the release that fixed it;
-*new in* and *back in* name the first that has it. *Not applicable* is what a release has no setting for, or the cure of a failure
-that it refutes; *not run* is what nobody has measured.
+An incident may have several faces. Each has the releases on which it was confirmed, of {{releases}}. *Gone in* names the
+first of these without it, not the release that mended it; *new in* and *back in* name the first that has it. *Not applicable* is
+what a release has no setting for, or the cure of a failure that it refutes; *not run* is what nobody has measured.
 
 | incident | what users see | threads | releases that have it | what avoids or ends it |
 |---|---|---|---|---|
@@ -35,8 +35,10 @@ that it refutes; *not run* is what nobody has measured.
 UNREPLAYED_HEAD = f"""
 ## What {NOTHING_REPLAYS}
 
-| incident | what users see | threads | releases that have it | how it is told | what avoids it |
-|---|---|---|---|---|---|
+These are known by logs, code and reports. `mqlab explain INCIDENT` has the commands to run, and what to do.
+
+| incident | what users see | threads | how it is told |
+|---|---|---|---|
 """
 BAR = "\\|"
 """Within a cell, be it in code."""
@@ -71,7 +73,7 @@ def _line(cells: Iterable[str]) -> str:
 def _beginning(one: Incident) -> Iterator[str]:
     yield f"[{one.name}](../scenarios/{one.name.replace('-', '_')}.py)"
     yield one.symptom
-    yield ", ".join(f"[{thread.rpartition('/')[2]}]({REPOSITORY}/{thread})" for thread in one.threads)
+    yield ", ".join(thread.rpartition("/")[2] for thread in one.threads)
 
 
 def _row(one: Incident, verdicts: Verdicts, reasons: Reasons) -> Iterator[str]:
@@ -122,13 +124,13 @@ def _tried(claim: str, found: Mapping[str, VerdictKind], reasons: Reasons) -> st
 
 
 def _absent(claim: str, found: Mapping[str, VerdictKind], reasons: Reasons) -> Iterator[str]:
-    """The releases without a verdict of a claim, those together that share their reason."""
-    by_reason: dict[str, list[str]] = {}
+    """The releases without a verdict of a claim, by whether there is a reason."""
+    by_word: dict[str, list[str]] = {}
     for release in recorded_releases():
         if release not in found:
-            by_reason.setdefault(reasons.get((claim, release), ""), []).append(release)
-    for reason, on in by_reason.items():
-        yield f"{NOT_APPLICABLE} on {', '.join(on)} ({reason})" if reason else f"{NOT_RUN} on {', '.join(on)}"
+            by_word.setdefault(NOT_APPLICABLE if reasons.get((claim, release)) else NOT_RUN, []).append(release)
+    for word, on in by_word.items():
+        yield f"{word} on {', '.join(on)}"
 
 
 def _of(found: Mapping[str, VerdictKind], kind: VerdictKind) -> list[str]:
@@ -141,9 +143,8 @@ def _named(releases: Sequence[str]) -> str:
 
 def _unreplayed(one: Incident) -> Iterator[str]:
     yield from _beginning(one)
-    yield "<br>".join(f"{face}: {_exposed(cve)}" for face, cve in one.faces.items()) or NOT_MEASURED
-    yield f"in logs: {one.sign.because}" if one.sign else one.no_sign
-    yield one.advice
+    told = f"in logs: {one.sign.because}" if one.sign else one.no_sign
+    yield "<br>".join([told, *(f"{face}: {_exposed(cve)}" for face, cve in one.faces.items())])
 
 
 def _exposed(cve: str) -> str:

@@ -1,4 +1,4 @@
-"""docs/findings.md: what it quotes is the ledger's, and each defect of the newest release that users reported has its text."""
+"""docs/defects: what it quotes is the ledger's, and each defect of the newest release that users reported has its text."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from harness.model.findings import Finding, PartResult
 from harness.model.verdicts import VerdictKind
 from harness.releases.jars import recorded_releases
 from mqlab.ask.recorded import committed_ledger
-from tools.defect_figures import ACTUAL, DOCUMENT, document
+from tools.defect_figures import ACTUAL, FOLDER, document
 
 NEWEST = recorded_releases()[-1]
+PAGES = sorted(FOLDER.glob("*.md"))
+ALL = "\n".join(page.read_text("utf-8") for page in PAGES)
 TEXT = (
     "### A defect\n\n- **Seen**: it.\n- **Actual** (X-some-thing-01{parts}: {old}): old words\n  of two lines\n"
     "- **Cause**: this.\n"
@@ -35,8 +37,9 @@ def line() -> Finding:
 
 
 def test_the_committed_quotations_are_those_of_the_ledger() -> None:
-    text = DOCUMENT.read_text("utf-8")
-    assert text == document(text, committed_ledger()), "python -m tools.ledger --recompute"
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        assert text == document(text, committed_ledger()), f"{page.name}: python -m tools.ledger --recompute"
 
 
 def test_a_quotation_is_replaced_as_a_whole_with_the_values_that_it_names(line: Finding) -> None:
@@ -63,9 +66,8 @@ def test_each_defect_of_the_newest_release_that_users_reported_has_its_text() ->
         line.claim: line.verdict for line in committed_ledger() if (line.release, line.backend) == (NEWEST, "local")
     }
     has = {claim for one in scenarios.ALL for claim in one.faces.values() if found.get(claim) is VerdictKind.CONFIRMED}
-    text = DOCUMENT.read_text("utf-8")
     assert has
-    assert [claim for claim in sorted(has) if f"({claim}" not in text] == [], (
+    assert [claim for claim in sorted(has) if f"({claim}" not in ALL] == [], (
         "write how to see it, or why it is no defect"
     )
 
@@ -73,7 +75,7 @@ def test_each_defect_of_the_newest_release_that_users_reported_has_its_text() ->
 def test_each_text_names_arms_of_its_incident() -> None:
     steps = re.findall(
         r"^- \*\*Steps\*\*: `mqlab verify (\S+) --arm (\S+) --release (\S+)`(.*?)^- ",
-        DOCUMENT.read_text("utf-8"),
+        ALL,
         re.M | re.S,
     )
     assert steps
@@ -82,3 +84,8 @@ def test_each_text_names_arms_of_its_incident() -> None:
         for named in (arm, *re.findall(r"`((?:incident|fix|better)-[\w-]+)`", others)):
             assert release == NEWEST
             assert release in (arms[named].releases or recorded_releases()), (name, named)
+
+
+def test_the_index_names_every_text() -> None:
+    index = (FOLDER / "README.md").read_text("utf-8")
+    assert sorted(re.findall(r"\]\(([\w-]+\.md)\)", index)) == [one.name for one in PAGES if one.name != "README.md"]
