@@ -273,7 +273,7 @@ QUESTIONS: tuple[Question, ...] = (
             r"(发送|请求|生产).{0,6}超时|超时.{0,6}发送",
             r"send\w*\b.{0,40}\btime\w*\s?-?out",
             r"time\w*\s?-?out.{0,40}\bsend",
-            r"sendDefaultImpl",
+            r"sendDefaultImpl|Remoting(TooMuchRequest|Timeout)Exception",
             r"(wait|invoke\w*) .{0,30}time\w*\s?-?out",
             r"time\w*\s?-?out\D{0,5}3000",
         ),

@@ -39,7 +39,8 @@ LISTENS = (
 LATE_S, SOON_S = 25.0, 4.0
 """A pull that is given up after 30 s is tried again 25 s after a broker that was away for 5 s. A client that knows at once that it
 has no channel connects at its next pull, within 3 s, and is refused once at most, another 3 s. The median bears a group or two
-whose client leaves a heartbeat out while another one is under way, which has it wait for the next (docs/defects/heartbeat-left-out.md)."""
+whose client leaves a heartbeat out while another one is under way, which has it wait for the next
+(docs/defects/heartbeat-left-out.md)."""
 BETWEEN = "a pull is given up after 30 s, less those without a broker; two pulls are 3 s apart"
 LATE, SOON = side(LATE_S, SOON_S, BETWEEN), side(SOON_S, LATE_S, BETWEEN)
 AT_ONCE = side(1, 26, "nobody waits, or as long as after a restart")

@@ -1,4 +1,4 @@
-"""The table of docs/containers.md: what the plan says of every arm with ``--backend compose``, and at which commit it ran.
+"""The table of compose/README.md: what the plan says of every arm with ``--backend compose``, and at which commit it ran.
 
 ``python -m tools.container_table RUN_DIR...`` writes it anew; what a run directory has no arm of keeps its commit.
 """
@@ -16,7 +16,7 @@ from harness.paths import PACKAGES
 from harness.program import carried_out
 from harness.rundir.reading import read_run_directory
 
-DOCUMENT = PACKAGES / "docs" / "containers.md"
+DOCUMENT = PACKAGES / "compose" / "README.md"
 RELEASE = "5.3.3"
 """The one that its arms are run on; what is of other releases alone, on one of these."""
 

@@ -1,4 +1,4 @@
-"""The table of docs/sends.md: of each failure and release the best setting, by what ``mqlab explain sends`` says.
+"""The table of docs/tune.md: of each failure and release the best setting, by what ``mqlab explain sends`` says.
 
 ``python -m tools.cure_table`` writes it anew; so does ``python -m tools.ledger`` with the ledger.
 """
@@ -17,10 +17,10 @@ from scenarios.send_advice import FAILURES
 from tools.recorded.readme import between_markers
 
 UNDECIDED = "undecided"
-DOCUMENT = PACKAGES / "docs" / "sends.md"
+DOCUMENT = PACKAGES / "docs" / "tune.md"
 MARKERS = ("<!-- cures:begin -->", "<!-- cures:end -->")
-HEAD = """| failure | releases | best | as measured | its price | what else was asked |
-|---|---|---|---|---|---|
+HEAD = """| failure | releases | best | its price | what else was asked |
+|---|---|---|---|---|
 """
 
 
@@ -42,10 +42,9 @@ def table(ledger: Sequence[Finding]) -> str:
 
 
 def _cells(found: Sequence[Advice]) -> Iterator[str]:
-    """What is best, what shows it, its price, and what else was asked."""
+    """What is best, its price, and what else was asked; the command has what shows it."""
     best = [one for one in found if one.answer == BEST]
     yield _each(one.setting for one in best) or _none_is_best(found)
-    yield _each(told for one in best for told in (*(str(said) for said in one.because if said.speaks_for), *_late(one)))
     prices = [(PRICE[said.speaks_for], said) for one in best for said in one.costs if said.speaks_for is not None]
     yield _each(f"{word}: {said}" for word, said in prices) or (NOT_MEASURED if best else "")
     yield _each([*_others(found), *_unknown(found)])
@@ -58,24 +57,19 @@ def _none_is_best(found: Sequence[Advice]) -> str:
     return UNDECIDED if any(said.measured != NOT_MEASURED for one in is_open for said in one.because) else NOT_MEASURED
 
 
-def _late(one: Advice) -> Iterator[str]:
-    if one.late:
-        yield f"at worst {one.late}"
-
-
 def _others(found: Sequence[Advice]) -> Iterator[str]:
     for one in found:
-        told = [str(said) for said in one.because if said.speaks_for is not None]
-        if one.answer != BEST and told:
-            yield f"{one.setting} {'; '.join([one.answer, *told, *_late(one)])}"
+        if one.answer not in (BEST, OPEN) and any(said.speaks_for is not None for said in one.because):
+            yield f"{one.setting} {one.answer}"
 
 
 def _unknown(found: Sequence[Advice]) -> Iterator[str]:
     """The claims that would tell more; the command has their questions."""
     for one in found:
-        claims = {said.claim: said.measured for said in (*one.because, *one.costs) if said.speaks_for is None}
-        if claims:
-            yield f"{one.setting}: {'; '.join(f'{claim} {measured}' for claim, measured in claims.items())}"
+        said = [said for said in (*one.because, *one.costs) if said.speaks_for is None]
+        if said:
+            measured = UNDECIDED if any(told.measured != NOT_MEASURED for told in said) else NOT_MEASURED
+            yield f"{one.setting}: {measured} ({', '.join(dict.fromkeys(told.claim for told in said))})"
 
 
 def _each(cells: Iterable[str]) -> str:

@@ -37,8 +37,8 @@ def main(words: Sequence[str]) -> int:
     todo.add_argument(
         "--recompute",
         action="store_true",
-        help="make ledger.jsonl, the README's table, docs/incidents.md, docs/undecided.md and the tables of "
-        "docs/sends.md from record and rules",
+        help="make ledger.jsonl, the README's table, docs/incidents.md, what docs/verdicts.md, docs/tune.md and "
+        "docs/defects quote, and scenarios/sends.md from record and rules",
     )
     todo.add_argument(
         "--rules", action="store_true", help="rules and experiments that changed since a recorded run, and why"

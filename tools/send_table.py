@@ -1,4 +1,4 @@
-"""The measured matrices of docs/sends.md: what each kind of send did when a broker failed, from the record.
+"""The measured matrices of scenarios/sends.md: what each kind of send did when a broker failed, from the record.
 
 ``python -m tools.send_table`` writes it anew; so does ``python -m tools.ledger`` with the ledger.
 """
@@ -18,7 +18,7 @@ from mqlab.ask.recorded import FOLDER_OF_RECORD, experiment_now
 from tools.recorded.readme import between_markers
 from tools.recorded.record import Record, read_record
 
-DOCUMENT = PACKAGES / "docs" / "sends.md"
+DOCUMENT = PACKAGES / "scenarios" / "sends.md"
 WIDTH = 132
 PLACES = {"send-retries": "measured", "send-retries-python": "python-sends"}
 """Where the tables of those incidents stand whose loads are kinds of send, of one client each."""

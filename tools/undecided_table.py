@@ -1,4 +1,4 @@
-"""docs/undecided.md: what the committed ledger leaves open or has no line of, and what would decide it.
+"""What is undecided, in docs/verdicts.md: what the committed ledger leaves open or has no line of, and what would decide it.
 
 ``python -m tools.undecided_table`` writes it anew; so does ``python -m tools.ledger`` with the ledger.
 """
@@ -21,13 +21,16 @@ from harness.paths import PACKAGES
 from harness.plan.request import Request
 from harness.plan.schedule import make_plan
 from harness.releases.jars import recorded_releases
+from harness.rundir.files import replace_file
 from mqlab.ask.recorded import committed_ledger
 from scenarios.releases import IN_CONTAINERS
 from tools.recorded.lacking import lacking
+from tools.recorded.readme import between_markers
 
-DOCUMENT = PACKAGES / "docs" / "undecided.md"
+DOCUMENT = PACKAGES / "docs" / "verdicts.md"
+MARKERS = ("<!-- undecided:begin -->", "<!-- undecided:end -->")
 TWO_CORES = Host(cores=2, memory_mb=20_000)
-HEAD = """# What is undecided
+HEAD = """## What is undecided
 
 {undecided} of the ledger's {lines} lines are undecided: {not_run} of these have no trial under the rule and the experiment that
 they have now, {measured} were measured and did not come out. {never} more, each a claim on a release, have no line: no run of them
@@ -37,7 +40,7 @@ from [the ledger](../scenarios/ledger.jsonl) and the claims; do not edit it by h
 ELSEWHERE = """ Clusters in containers are recorded on {releases}: {count} of their lines are of another release, without a trial
 of these rules, and are not listed."""
 NOT_RUN = """
-## Not measured yet
+### Not measured yet
 
 What an earlier rule or experiment found of some of them stands in [the ledger](../scenarios/ledger.jsonl). The minutes are what the
 plan guesses for two cores that have run none of it.
@@ -46,18 +49,28 @@ plan guesses for two cores that have run none of it.
 |---|---|---|---|---|
 """
 MEASURED = """
-## Measured, and undecided
+### Measured, and undecided
 
-A part lacks what stands beside it, if what comes agrees with what most of it has shown so far. Where a fault can be made in several
-ways, the way is named: what is open of one may be decided of another. Where no trial is recorded, its cells are younger than the
-runs, or the fault was not made in any: a full `mqlab verify INCIDENT` has them, with `--injection` where a way is named.
-
+The last column says how many more tries or clusters are needed if they agree with the majority so far. Where a fault can be made in
+several ways, the way is named. Where no trial is recorded, a full `mqlab verify INCIDENT` makes them, with `--injection` where a
+way is named.
+{containers}"""
+COUNTED = (
+    "{} line of clusters in containers is not in the table.",
+    "{} lines of clusters in containers are not in the table.",
+)
+TABLE = """
 | claim | releases | part | what it lacks |
 |---|---|---|---|
 """
 
 Cell = tuple[str, str, str, str]
 """Incident, backend, claim and release."""
+
+
+def page(text: str, lines: Sequence[Finding]) -> str:
+    """The page with its section as the ledger has it. Raises LedgerError where it has no place for it."""
+    return between_markers(text, document(lines).rstrip("\n"), DOCUMENT.name, MARKERS)
 
 
 def document(lines: Sequence[Finding], incidents: Sequence[Scenario] = scenarios.ALL) -> str:
@@ -86,7 +99,7 @@ def document(lines: Sequence[Finding], incidents: Sequence[Scenario] = scenarios
     return (
         head
         + (NOT_RUN + "".join(_not_run([*not_run, *never], incidents)) if not_run or never else "")
-        + (MEASURED + "".join(_measured(measured, _made_in_several_ways(lines))) if measured else "")
+        + (_measured_section(measured, _made_in_several_ways(lines)) if measured else "")
     )
 
 
@@ -129,13 +142,20 @@ def _made_in_several_ways(lines: Iterable[Finding]) -> frozenset[str]:
     return frozenset(claim for (claim, _, _), ways in made.items() if len(ways) > 1)
 
 
+def _measured_section(measured: Sequence[Finding], several: Collection[str]) -> str:
+    """The table of what was measured in processes, and how many lines of containers are beside it."""
+    of_processes = [line for line in measured if line.backend == LOCAL]
+    others = len(measured) - len(of_processes)
+    return MEASURED.format(containers=f"{COUNTED[others != 1].format(others)}\n" if others else "") + (
+        TABLE + "".join(_measured(of_processes, several)) if of_processes else ""
+    )
+
+
 def _measured(lines: Iterable[Finding], several: Collection[str]) -> Iterator[str]:
     """A row for a part of a claim and what it lacks, with the releases on which it does; of ``several`` the injection is named."""
     found: dict[tuple[str, str, str, str], list[str]] = {}
     for line in lines:
-        told = [line.backend] if line.backend != LOCAL else []
-        told += [line.injection] if line.claim in several else []
-        where = f" ({', '.join(told)})" if told else ""
+        where = f" ({line.injection})" if line.claim in several else ""
         lacks = [(part.name, what) for part, what in lacking(line)] or [("", line.reason)]
         for part, what in lacks:
             found.setdefault((line.claim, where, part, what), []).append(line.release)
@@ -149,7 +169,7 @@ def _in_order(releases: set[str]) -> tuple[str, ...]:
 
 def write() -> None:
     """Write it from the committed ledger. Raises LedgerError."""
-    DOCUMENT.write_text(document(committed_ledger()), "utf-8")
+    replace_file(DOCUMENT, page(DOCUMENT.read_text("utf-8"), committed_ledger()))
 
 
 if __name__ == "__main__":

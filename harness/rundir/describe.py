@@ -1,6 +1,6 @@
-"""docs/run-directory.md, made from the declarations::
+"""What docs/run-directory.md says of each file, made from the declarations.
 
-python -m harness.rundir.describe > docs/run-directory.md
+``python -m harness.rundir.describe`` writes it anew.
 """
 
 import dataclasses
@@ -8,23 +8,28 @@ from collections.abc import Iterable, Mapping
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
+from harness.paths import PACKAGES
 from harness.rundir.events import EVENTS
+from harness.rundir.files import replace_file
 from harness.rundir.layout import CONVENTIONS, LAYOUT
 from harness.rundir.manifest import DeploymentRecord, HostRecord, Manifest, NodeRecord, TrialRecord
 from harness.rundir.records import HISTORY, Declared
 
+DOCUMENT = PACKAGES / "docs" / "run-directory.md"
+MARK = "<!-- declared: python -m harness.rundir.describe -->\n"
+
 _WORDS = {str: "text", int: "integer", float: "number", bool: "true or false", NoneType: "null"}
 
 
-def run_directory_document() -> str:
-    """The whole text, in Markdown."""
+def run_directory_document(text: str) -> str:
+    """The page with what follows its mark as the declarations make it."""
+    return f"{text.partition(MARK)[0]}{MARK}\n{declared()}"
+
+
+def declared() -> str:
+    """What every file has, in Markdown."""
     return "\n".join(
         [
-            "# The run directory",
-            "",
-            "The harness writes it and the analysis reads it; nothing else passes between the two. This page is made from",
-            "the declarations in `harness/rundir` by `python -m harness.rundir.describe`.",
-            "",
             f"```\n{LAYOUT}```",
             "",
             CONVENTIONS,
@@ -91,4 +96,4 @@ def _words(kind: Any) -> str:
 
 
 if __name__ == "__main__":
-    print(run_directory_document(), end="")
+    replace_file(DOCUMENT, run_directory_document(DOCUMENT.read_text("utf-8")))

@@ -190,7 +190,7 @@ def test_what_the_ledger_has_makes_nothing_the_best_that_left_more_sends_late_or
     stopped = {
         release: next(one.setting for one in advice(ledger, release, ["stopped"])) for release in recorded_releases()
     }
-    # What docs/sends.md tells of the same runs, under "What helps".
+    # What docs/tune.md tells of the same runs, under "Avoiding a broker".
     assert {stopped[release] for release in RELEASES_5X} == {"sendMsgMaxTimeoutPerRequest=500"}
     assert {stopped[release] for release in RELEASES_4X} == {f"{AVOIDANCE}, retryTimesWhenSendFailed=0"}
 

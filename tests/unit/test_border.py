@@ -274,7 +274,7 @@ def test_verify_lists_the_whole_file(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_the_documents_name_every_setting_of_a_broker_that_is_not_taken_as_it_is() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "using.md").read_text("utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "clusters.md").read_text("utf-8")
     words = {key for key, rule in BROKER.items() if rule is border._A_WORD}
     missing = sorted(key for key in {*BROKER, *MAPPED} - words if f"`{key}`" not in text)
     assert not missing

@@ -1,4 +1,4 @@
-"""The cure table of docs/sends.md: the ledger's, and what the command answers."""
+"""The cure table of docs/tune.md: the ledger's, and what the command answers."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ def test_each_release_has_one_row_of_each_failure_with_what_the_command_calls_be
     for (failure, release), row in told.items():
         best = [one for one in advice(ledger, release, [failure]) if one.answer == BEST]
         assert row[2] == "<br>".join(one.setting for one in best) or (not best and row[2])
-        assert all(str(said) in row[3] for one in best for said in one.because if said.speaks_for)
-        assert all(str(said) in row[4] for one in best for said in one.costs if said.speaks_for is not None)
+        assert all(str(said) in row[3] for one in best for said in one.costs if said.speaks_for is not None)
 
 
 def test_what_nobody_has_measured_says_so() -> None:
@@ -40,9 +39,9 @@ def test_what_nobody_has_measured_says_so() -> None:
     assert {row[0].partition(":")[0]: row[2] for row in rows} == {
         failure: "nothing that was tried" if failure == "all-slow" else "not measured" for failure in FAILURES
     }
-    assert all("not measured" in row[5] for row in rows)
+    assert all("not measured" in row[4] for row in rows)
 
 
 def test_a_page_without_a_place_for_it_is_refused() -> None:
-    with pytest.raises(LedgerError, match=r"sends\.md must have the line <!-- cures:begin -->"):
+    with pytest.raises(LedgerError, match=r"tune\.md must have the line <!-- cures:begin -->"):
         document("# Sends\n", [])

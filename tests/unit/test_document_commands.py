@@ -21,7 +21,13 @@ from mqlab.own.own_incident import TEMPLATE
 from tests.lib.documents import Example, examples, not_printed
 
 README = PACKAGES / "README.md"
-DOCUMENTS = (README, PACKAGES / "CONTRIBUTING.md", *sorted((PACKAGES / "docs").glob("*.md")))
+DOCUMENTS = (
+    *sorted(PACKAGES.glob("README*.md")),
+    PACKAGES / "CONTRIBUTING.md",
+    PACKAGES / "compose" / "README.md",
+    *sorted((PACKAGES / "docs").glob("*.md")),
+    *sorted((PACKAGES / "docs" / "defects").glob("*.md")),
+)
 
 RUN = {"cluster", "diagnose", "doctor", "explain", "runs", "runs spark-packages", "tune", "upgrade"}
 """Commands that take seconds and no cluster: every line of theirs is run, as is every line with --plan."""
@@ -54,6 +60,7 @@ ELSEWHERE = "://"
 
 LOGS = "tests/data/logs/append-stall-5.5.0"
 PLACES = {"RUN_DIR": "run", "FILE": "file", "DIR": "run", "LOG...": LOGS, "PATH...": LOGS, "broker-a/": LOGS}
+PLACES |= dict.fromkeys(("~/logs/rocketmqlogs", "LOGS-OF-CLIENTS-AND-BROKERS"), LOGS)
 VALUES = {
     "FILE.zip": "packages.zip",
     "A,B,C": "127.0.0.1:9876",
@@ -152,7 +159,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(PACKAGES).as_posix())
 def test_links_lead_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", document.read_text(encoding="utf-8")):
         if re.match(r"https?://", target):
@@ -234,7 +241,7 @@ def _exit_code(words: tuple[str, ...]) -> int:
 
 
 EXAMPLES = [
-    pytest.param(document, example, id=f"{document.name}: {example}")
+    pytest.param(document, example, id=f"{document.relative_to(PACKAGES)}: {example}")
     for document in DOCUMENTS
     for example in examples(document)
     if not example.asks_a_cluster

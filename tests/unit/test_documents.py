@@ -37,3 +37,9 @@ def test_the_license_is_the_one_that_the_distribution_names() -> None:
     project = tomllib.loads((PACKAGES / "pyproject.toml").read_text())["project"]
     assert project["license"] == "Apache-2.0"
     assert "Apache License" in (PACKAGES / "LICENSE").read_text()[:200]
+
+
+def test_the_pages_are_few_and_short() -> None:
+    pages = [page for page in (PACKAGES / "docs").glob("*.md") if not page.name.endswith(".zh-CN.md")]
+    assert len(pages) <= 14, "by task: a note about the lab belongs into a commit, a defect into docs/defects"
+    assert sum(page.stat().st_size for page in pages) <= 200 * 1024

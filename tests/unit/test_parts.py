@@ -44,7 +44,7 @@ def test_all_incidents_are_each_in_one_part_on_each_release_and_no_part_is_longe
     assert max(make_plan(part, REFERENCE).seconds for part in found) <= PART_S_MAX
 
 
-@pytest.mark.parametrize("document", ["CONTRIBUTING.md", "docs/using.md"])
+@pytest.mark.parametrize("document", ["CONTRIBUTING.md", "docs/verdicts.md"])
 def test_as_many_parts_as_the_documents_say_are_enough(document: str) -> None:
     (count,) = {
         int(count) for count in re.findall(r"--all .*--part \d+/(\d+)", (PACKAGES / document).read_text("utf-8"))

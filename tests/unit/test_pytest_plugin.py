@@ -225,7 +225,7 @@ def test_the_examples_of_the_document_use_options_and_claims_that_there_are(
 
     monkeypatch.setattr("mqlab.testing.load", record_load)
     monkeypatch.setattr("mqlab.testing.assert_confirmed", lambda run, *claims, **_: asked.update(claims))
-    text = (PACKAGES / "docs" / "pytest.md").read_text("utf-8")
+    text = (PACKAGES / "docs" / "run-directory.md").read_text("utf-8")
     for block in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         names: dict[str, Any] = {}
         exec(block, names)

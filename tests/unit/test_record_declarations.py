@@ -9,9 +9,8 @@ import pytest
 from pyspark.sql.types import ArrayType, BooleanType, DoubleType, IntegerType, LongType, StringType
 
 from analysis.evidence import tables
-from harness.paths import PACKAGES
 from harness.releases.compile import RECORDER_SOURCES
-from harness.rundir.describe import run_directory_document
+from harness.rundir.describe import DOCUMENT, declared, run_directory_document
 from harness.rundir.events import EVENTS, EventLog
 from harness.rundir.files import JsonValue
 from harness.rundir.records import HISTORY, problem_of
@@ -121,12 +120,12 @@ def test_a_column_has_the_type_of_its_field() -> None:
 
 
 def test_the_document_of_the_run_directory_is_the_one_that_the_declarations_make() -> None:
-    committed = (PACKAGES / "docs" / "run-directory.md").read_text("utf-8")
-    assert committed == run_directory_document(), "python -m harness.rundir.describe > docs/run-directory.md"
+    committed = DOCUMENT.read_text("utf-8")
+    assert committed == run_directory_document(committed), "python -m harness.rundir.describe"
 
 
 def test_the_document_has_every_field_with_its_meaning() -> None:
-    text = run_directory_document()
+    text = declared()
     assert "| `rules` | object of text | the hash of each claim's rule by the claim's id |" in text
     assert "| `groups` | list of text, optional | its consumer groups |" in text
     assert "| `asked` | list of texts | the queues that it names, as broker-a:3 |" in text

@@ -1,4 +1,4 @@
-"""docs/undecided.md: what the ledger leaves open, and what would decide it."""
+"""The section of docs/verdicts.md on what is undecided: what the ledger leaves open, and what would decide it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.plan.schedule import make_plan
 from harness.releases.jars import recorded_releases
 from mqlab.ask.recorded import committed_ledger
 from tools.recorded.lacking import lacking
-from tools.undecided_table import DOCUMENT, TWO_CORES, document
+from tools.undecided_table import DOCUMENT, TWO_CORES, document, page
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
 STUCK = scenarios.find("busy-flag-stuck")
@@ -43,7 +43,8 @@ def _lacks(line: Finding, *parts: PartResult) -> list[str]:
 
 
 def test_the_committed_document_is_the_one_that_the_ledger_makes() -> None:
-    assert DOCUMENT.read_text("utf-8") == document(committed_ledger()), "python -m tools.ledger --recompute"
+    text = DOCUMENT.read_text("utf-8")
+    assert text == page(text, committed_ledger()), "python -m tools.ledger --recompute"
 
 
 @pytest.mark.parametrize("tries", [0, 18, 35])
@@ -121,7 +122,9 @@ def test_the_way_of_a_fault_is_named_where_another_way_of_it_is_decided(line: Fi
     assert "| X-1 (freeze) | 4.6.0 | part | 1 more deployment |" in text
     assert "| X-1 | 4.6.0 | part |" in document([frozen], [IT])
     in_containers = dataclasses.replace(frozen, backend="compose")
-    assert "| X-1 (compose, freeze) |" in document([in_containers, frozen, by_rule], [IT])
+    beside = document([in_containers, frozen, by_rule], [IT])
+    assert "1 line of clusters in containers is not in the table." in beside
+    assert beside.count("| X-1 ") == 1
 
 
 def test_a_ledger_that_leaves_nothing_open_has_no_tables(line: Finding) -> None:

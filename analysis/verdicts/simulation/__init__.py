@@ -1,1 +1,1 @@
-"""How often the rules are right, by simulation: the tables of ``docs/verdicts.md``."""
+"""How often the rules are right, by simulation: the tables of README.md here."""

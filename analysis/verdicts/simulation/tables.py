@@ -1,4 +1,4 @@
-"""The tables as Markdown. ``python -m analysis.verdicts.simulation.tables`` renews them in ``docs/verdicts.md``."""
+"""The tables as Markdown. ``python -m analysis.verdicts.simulation.tables`` renews them in README.md beside it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from analysis.verdicts import events
 from analysis.verdicts.simulation import by_events, by_sides
 from harness.paths import PACKAGES
 
-PAGE = PACKAGES / "docs" / "verdicts.md"
+PAGE = PACKAGES / "analysis" / "verdicts" / "simulation" / "README.md"
 
 MARK = "<!-- simulated: python -m analysis.verdicts.simulation.tables -->\n"
 
