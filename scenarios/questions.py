@@ -273,7 +273,7 @@ QUESTIONS: tuple[Question, ...] = (
             r"(发送|请求|生产).{0,6}超时|超时.{0,6}发送",
             r"send\w*\b.{0,40}\btime\w*\s?-?out",
             r"time\w*\s?-?out.{0,40}\bsend",
-            r"sendDefaultImpl|Remoting(TooMuchRequest|Timeout)Exception",
+            r"sendDefaultImpl",
             r"(wait|invoke\w*) .{0,30}time\w*\s?-?out",
             r"time\w*\s?-?out\D{0,5}3000",
         ),
@@ -281,6 +281,7 @@ QUESTIONS: tuple[Question, ...] = (
             r"\b(send|invoke)\w* call (the addr\S* )?timeout",
             r"\bwait response:? ?(on the channel|timeout|from \S+ timeout)",
             r"Send \[\d+\] times, still failed",
+            r"\bRemotingTooMuchRequestException\b",
         ),
         says="sendMsgTimeout, 3000 ms by default, is for all tries of a send together. Which of four it is: the "
         "address cannot be reached, the broker stands still, the disk is slow, or the client itself does not "

@@ -174,7 +174,11 @@ def uncited(point: str, lines: list[Finding]) -> list[str]:
 
 
 def test_figures_that_the_readme_cites_with_a_claim_are_the_ledgers() -> None:
-    points = re.findall(r"^- (.*)$", README.read_text("utf-8"), re.MULTILINE)
+    points = [
+        point
+        for readme in (README, README.with_suffix(".zh-CN.md"))
+        for point in re.findall(r"^- (.*)$", readme.read_text("utf-8"), re.MULTILINE)
+    ]
     wrong = {point: numbers for point in points if (numbers := uncited(point, committed_ledger()))}
     assert wrong == {}
     assert sum(bool(CLAIM.search(point) and re.search(r"\d+ s\b", point)) for point in points) > 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from analysis.ledger.absent import NOT_RUN
 from analysis.ledger.markdown import table_row
@@ -27,6 +27,19 @@ FAMILIES = {
 }
 """By the first word of a claim's id."""
 
+IN_CHINESE = {
+    "BUSY": "system busy、broker busy",
+    "POOL": "堆外内存池 TransientStorePool",
+    "ORDER": "顺序消费与队列锁",
+    "QUEUES": "读写队列数",
+    "TOPICS": "重试 Topic 与注册包大小",
+    "NAMES": "NameServer 不一致",
+    "SENDS": "各种发送方式的重试",
+    "AVOID": "生产者如何规避 Broker",
+    "X": "文章之外由用户报告的",
+}
+"""The same in README.zh-CN.md."""
+
 STATUSES = (VerdictKind.CONFIRMED, HOLDS_IN_PART, VerdictKind.REFUTED, VerdictKind.UNDECIDED)
 """In the order of the README's numbers."""
 
@@ -35,23 +48,31 @@ END = "<!-- ledger:end -->"
 
 
 def families_table(lines: Sequence[Finding]) -> str:
-    """The README's: one row a family with the claims that each release confirms, confirms in part, refutes and leaves undecided, on
-    the defaults' backend; below it what of each an operator must know."""
-    releases = sorted({line.release for line in lines}, key=natural_key)
-    if not releases:
+    """The README's: the table of families, and below it what of each an operator must know."""
+    if not lines:
         return "No run is recorded yet."
-    main, statuses = on_defaults(lines), statuses_on_defaults(lines)
-    rows = [table_row(["claims", "about", *releases]), table_row("---" for _ in range(len(releases) + 2))]
-    families = _families(lines)
-    for family, of in families.items():
+    table = rows_of_families(lines, ("claims", "about"), FAMILIES)
+    return "\n".join([table, "", *sentences(on_defaults(lines), _families(lines), _releases(lines))])
+
+
+def rows_of_families(lines: Sequence[Finding], head: tuple[str, str], titles: Mapping[str, str]) -> str:
+    """One row a family with the claims that each release confirms, confirms in part, refutes and leaves undecided, on the
+    defaults' backend."""
+    releases, statuses = _releases(lines), statuses_on_defaults(lines)
+    rows = [table_row([*head, *releases]), table_row("---" for _ in range(len(releases) + 2))]
+    for family, of in _families(lines).items():
         claims = {line.claim for line in of}
         by_release = []
         for release in releases:
             counts = Counter(statuses[claim][release] for claim in claims if release in statuses[claim])
             counts[VerdictKind.REFUTED] += counts[REFUTED_IN_PART]
             by_release.append(" / ".join(str(counts[one]) for one in STATUSES) if counts else NOT_RUN)
-        rows.append(table_row([f"{family} ({len(claims)})", _title(family), *by_release]))
-    return "\n".join([*rows, "", *sentences(main, families, releases)])
+        rows.append(table_row([f"{family} ({len(claims)})", titles.get(family, family.lower()), *by_release]))
+    return "\n".join(rows)
+
+
+def _releases(lines: Sequence[Finding]) -> list[str]:
+    return sorted({line.release for line in lines}, key=natural_key)
 
 
 def on_defaults(lines: Sequence[Finding]) -> dict[str, dict[str, VerdictKind]]:
@@ -75,10 +96,6 @@ def _default_lines(lines: Sequence[Finding]) -> Iterable[tuple[str, dict[str, Fi
 
 def _is_default(line: Finding) -> tuple[bool, bool]:
     return line.backend == "local", line.injection != FREEZE
-
-
-def _title(family: str) -> str:
-    return FAMILIES.get(family, family.lower())
 
 
 def _families(lines: Iterable[Finding]) -> dict[str, list[Finding]]:

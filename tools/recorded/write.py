@@ -10,7 +10,13 @@ from harness.errors import LedgerError
 from harness.model.scenario import Scenario
 from harness.rundir.files import replace_file
 from tools.recorded.articles import MARKERS, articles_wrong
-from tools.recorded.readme import between_markers, families_table, statuses_on_defaults
+from tools.recorded.readme import (
+    IN_CHINESE,
+    between_markers,
+    families_table,
+    rows_of_families,
+    statuses_on_defaults,
+)
 from tools.recorded.recompute import ExperimentOf, recompute
 from tools.recorded.record import Record
 
@@ -28,6 +34,11 @@ def made_files(
         with_table = between_markers(_text(readme), families_table(lines), str(readme))
         wrong = articles_wrong(lines, statuses_on_defaults(lines))
         made[readme] = between_markers(with_table, wrong, str(readme), MARKERS)
+    chinese = folder.parent / "README.zh-CN.md"
+    if chinese.exists():
+        made[chinese] = between_markers(
+            _text(chinese), rows_of_families(lines, ("论断", "内容"), IN_CHINESE), str(chinese)
+        )
     return made
 
 
