@@ -67,7 +67,8 @@ def _unknown(found: Sequence[Advice]) -> Iterator[str]:
     """The claims that would tell more; the command has their questions."""
     for one in found:
         said = [said for said in (*one.because, *one.costs) if said.speaks_for is None]
-        if said:
+        is_decided = one.answer != OPEN and any(told.speaks_for is not None for told in one.because)
+        if said and not is_decided:
             measured = UNDECIDED if any(told.measured != NOT_MEASURED for told in said) else NOT_MEASURED
             yield f"{one.setting}: {measured} ({', '.join(dict.fromkeys(told.claim for told in said))})"
 
