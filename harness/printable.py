@@ -5,6 +5,8 @@ Whatever comes from a node passes here on its way to a person: in messages of er
 
 import unicodedata
 
+from harness.language import Phrase, phrase
+
 EXCERPT_CHARS_MAX = 500
 
 
@@ -34,7 +36,7 @@ def excerpt(text: str) -> str:
     return printable(text[:EXCERPT_CHARS_MAX]) + ("..." if len(text) > EXCERPT_CHARS_MAX else "")
 
 
-def counted(count: int, noun: str, *, were: bool = False) -> str:
+def counted(count: int, noun: str, *, were: bool = False) -> Phrase:
     """``1 append``, ``1,200 appends``; with ``were`` also the verb: ``1 append was``, ``2 appends were``."""
     verb = (" was" if count == 1 else " were") if were else ""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}{verb}"
+    return phrase(f"{{count:,}} {noun}{'' if count == 1 else 's'}{verb}", count=count)
