@@ -15,6 +15,7 @@ from analysis.diagnosis.rules.events_alone import shown_alone
 from analysis.diagnosis.skew import Skew, skews
 from analysis.diagnosis.zones import settle_zones
 from harness.errors import ConfigurationError
+from harness.language import joined, phrase
 from harness.model.findings import Finding
 from harness.model.incident import Incident
 from harness.model.log_events import WORDINGS
@@ -204,14 +205,16 @@ def _diagnosed(found: Found, incident: Incident, ledger: Sequence[Finding], rele
 def _note(one: ReadFile) -> FileNote:
     problems = [
         one.broken,
-        f"{one.left_out} events were left out, there are too many" if one.left_out else "",
-        "its times have no date" if one.undated else "",
-        f"of its warnings and errors the first {WARNED_MAX:,} were looked at" if one.warned_in_part else "",
+        phrase("{count} events were left out, there are too many", count=one.left_out) if one.left_out else "",
+        phrase("its times have no date") if one.undated else "",
+        phrase("of its warnings and errors the first {count:,} were looked at", count=WARNED_MAX)
+        if one.warned_in_part
+        else "",
     ]
     return FileNote(
         file=one.path, node=one.node, lines=one.lines, unknown=one.unknown, from_s=one.from_s, to_s=one.to_s,
         zone=one.zone.name if one.zone else "", known_by=one.zone.known_by if one.zone else "",
-        problem="; ".join(filter(None, problems)),
+        problem=joined("; ", filter(None, problems)),
     )  # fmt: skip
 
 

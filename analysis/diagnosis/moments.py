@@ -10,6 +10,8 @@ from functools import lru_cache
 from statistics import median_low
 from typing import NamedTuple
 
+from harness.language import phrase
+
 _TIME = re.compile(
     rb"(?<!\d)(?:(\d{4})[-/.](\d\d)[-/.](\d\d)[ T])?(\d\d):(\d\d):(\d\d)(?:[.,:](\d{1,9}))?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?(?!\d)"
 )
@@ -61,12 +63,12 @@ def offset_of(name: str) -> float:
 
 
 STATED, STAMPS, NEIGHBOUR, GIVEN, STOCK, ASSUMED = (
-    "its lines state it",
-    "by time stamps in its lines",
-    "as other files of its node",
-    "given",
-    "as in stock logging",
-    "assumed",
+    phrase("its lines state it"),
+    phrase("by time stamps in its lines"),
+    phrase("as other files of its node"),
+    phrase("given"),
+    phrase("as in stock logging"),
+    phrase("assumed"),
 )
 
 

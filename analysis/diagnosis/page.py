@@ -11,7 +11,8 @@ from markupsafe import Markup
 from analysis.diagnosis.diagnosis import Diagnosed, Diagnosis
 from analysis.diagnosis.moments import Zone, in_zone, words_of
 from analysis.report.html import asset, environment
-from harness.model.incident import NOTHING_REPLAYS
+from harness.language import joined, phrase, translated
+from harness.printable import counted
 
 MARGIN = 0.05
 """Of the time between the first and the last incident, left free on both sides."""
@@ -20,7 +21,9 @@ TICKS_REM = 0.9
 ANSWERED_MAX = 3
 """Incidents that are told before the first fold."""
 PLACES_MAX, WARNED_FIRST_MAX = 4, 3
-NOWHERE = "broker not named"
+NOWHERE = phrase("broker not named")
+NO_TIME = phrase("at a time that no line has")
+UNREPLAYED = phrase("nothing replays it")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +78,13 @@ def render(found: Diagnosis) -> str:
         environment()
         .get_template("diagnosis.html.j2")
         .render(
-            title=f"{count} incident{'' if count == 1 else 's'} found",
-            read=f"{found.lines:,} lines in {len(found.files)} files, {found.unknown:,} of them of no known layout",
+            title=translated("{incidents} found", incidents=counted(count, "incident")),
+            read=translated(
+                "{lines:,} lines in {files} files, {unknown:,} of them of no known layout",
+                lines=found.lines,
+                files=len(found.files),
+                unknown=found.unknown,
+            ),
             style=Markup(asset("style.css")),  # our own file, not data
             lanes=() if axis is None else tuple(_lanes(found.incidents, axis, offset_s)),
             axis_from=_at(axis.from_s, offset_s) if axis else "",
@@ -86,10 +94,12 @@ def render(found: Diagnosis) -> str:
             further=[answer["title"] for answer in answers[ANSWERED_MAX:]],
             warned_first=WARNED_FIRST_MAX,
             views=[_view(number, one, offset_s) for number, one in enumerate(found.incidents)],
-            silent=sorted(found.silent.items()),
+            silent=sorted((name, translated(instead)) for name, instead in found.silent.items()),
             files=[
                 {
                     **dataclasses.asdict(one),
+                    "known_by": translated(one.known_by),
+                    "problem": translated(one.problem),
                     "from": _at(one.from_s, offset_s),
                     "to": _at(one.to_s, offset_s),
                 }
@@ -106,13 +116,17 @@ def render(found: Diagnosis) -> str:
 
 
 def _in_zone(one: Diagnosed, offset_s: float) -> Diagnosed:
-    """With the times in its sentences as the clock of that zone shows them."""
+    """In the reader's language, with the times in its sentences as the clock of that zone shows them."""
     why, against, related = (
-        tuple(in_zone(sentence, offset_s) for sentence in told)
+        tuple(in_zone(translated(sentence), offset_s) for sentence in told)
         for told in (one.found.why, one.found.against, one.found.related)
     )
     found = dataclasses.replace(one.found, why=why, against=against, related=related)
-    return dataclasses.replace(one, found=found)
+    cures = tuple(dataclasses.replace(cure, summary=translated(cure.summary)) for cure in one.cures)
+    because, advice, title, symptom = map(translated, (one.because, one.advice, one.title, one.symptom))
+    return dataclasses.replace(
+        one, found=found, cures=cures, because=because, advice=advice, title=title, symptom=symptom
+    )
 
 
 def _at(at_s: float | None, offset_s: float) -> str:
@@ -120,7 +134,8 @@ def _at(at_s: float | None, offset_s: float) -> str:
 
 
 def _during(from_s: float | None, to_s: float | None, offset_s: float) -> str:
-    return " to ".join(filter(None, (_at(from_s, offset_s), _at(to_s, offset_s))))
+    times = [at for at in (_at(from_s, offset_s), _at(to_s, offset_s)) if at]
+    return translated("{start} to {end}", start=times[0], end=times[1]) if len(times) > 1 else "".join(times)
 
 
 def _id(number: int, line: int | None = None) -> str:
@@ -151,7 +166,7 @@ def _lanes(incidents: Sequence[Diagnosed], axis: _Axis, offset_s: float) -> Iter
             for at, line in enumerate(incidents[number].found.lines)
             if line.at_s is not None and axis.from_s <= line.at_s <= axis.to_s
         )
-        yield Lane(broker=broker, bands=bands, ticks=ticks, height_rem=round(rows + TICKS_REM, 2))
+        yield Lane(broker=translated(broker), bands=bands, ticks=ticks, height_rem=round(rows + TICKS_REM, 2))
 
 
 def _bands(incidents: Sequence[Diagnosed], numbers: Sequence[int], axis: _Axis) -> Iterator[Band]:
@@ -164,7 +179,7 @@ def _bands(incidents: Sequence[Diagnosed], numbers: Sequence[int], axis: _Axis) 
         row = next((at for at, end_s in enumerate(ends) if end_s < found.from_s), len(ends))
         ends[row : row + 1] = [found.to_s]
         yield Band(
-            id=_id(number), incident=found.incident, sure=found.sure, title=f"{found.incident}: {'; '.join(found.why)}",
+            id=_id(number), incident=found.incident, sure=found.sure, title=f"{found.incident}: {translated('; ').join(found.why)}",
             left=axis.at(found.from_s), width=round(axis.at(found.to_s) - axis.at(found.from_s), 3),
             top_rem=round(0.2 + row * BAND_REM, 2),
         )  # fmt: skip
@@ -178,13 +193,16 @@ def _answers(incidents: Sequence[Diagnosed], offset_s: float) -> list[dict[str, 
     return [_answer(some, offset_s) for some in by.values()]
 
 
+def _more(names: Sequence[str]) -> str:
+    return phrase(" and {count} more", count=len(names) - PLACES_MAX) if len(names) > PLACES_MAX else ""
+
+
 def _answer(some: Sequence[tuple[int, Diagnosed]], offset_s: float) -> dict[str, object]:
     (number, first), all_found = some[0], [one.found for _, one in some]
     times = [at for found in all_found for at in (found.from_s, found.to_s) if at is not None]
     where = [
-        f"{noun} {', '.join(names[:PLACES_MAX])}"
-        + (f" and {len(names) - PLACES_MAX} more" if len(names) > PLACES_MAX else "")
-        for noun in ("brokers", "groups", "topics")
+        phrase("{noun} {names}{more}", noun=noun, names=", ".join(names[:PLACES_MAX]), more=_more(names))
+        for noun in (phrase("brokers"), phrase("groups"), phrase("topics"))
         if (names := list(dict.fromkeys(name for found in all_found for name in getattr(found, noun))))
     ]
     name = first.found.incident
@@ -194,31 +212,36 @@ def _answer(some: Sequence[tuple[int, Diagnosed]], offset_s: float) -> dict[str,
         "incident": name,
         "symptom": first.symptom,
         "times": len(some),
-        "when": _during(min(times), max(times), offset_s) if times else "at a time that no line has",
-        "where": "; ".join(where),
+        "when": _during(min(times), max(times), offset_s) if times else translated(NO_TIME),
+        "where": translated(joined("; ", where)),
         "why": first.found.why[:2],
         "because": first.because,
         "against": first.found.against[:1],
         "do": first.advice,
         "command": f"mqlab explain {name}",
-        "sure": first.found.sure,
+        "sure": translated(first.found.sure),
         "measured": list(first.cures)[-1:],
-        "unreplayed": "" if first.is_replayed else f"{NOTHING_REPLAYS} it",
+        "unreplayed": "" if first.is_replayed else translated(UNREPLAYED),
     }
 
 
 def _view(number: int, one: Diagnosed, offset_s: float) -> dict[str, object]:
     found = one.found
-    places = (("brokers", found.brokers), ("groups", found.groups), ("topics", found.topics), ("queues", found.queues))
+    places = (
+        (phrase("brokers"), found.brokers),
+        (phrase("groups"), found.groups),
+        (phrase("topics"), found.topics),
+        (phrase("queues"), found.queues),
+    )
     return {
         "id": _id(number),
         "found": found,
         "because": one.because,
         "advice": one.advice,
         "cures": one.cures,
-        "places": [(noun, names) for noun, names in places if names],
-        "when": _during(found.from_s, found.to_s, offset_s) or "at a time that no line has",
-        "unreplayed": "" if one.is_replayed else f"{NOTHING_REPLAYS} it",
+        "places": [(translated(noun), names) for noun, names in places if names],
+        "when": _during(found.from_s, found.to_s, offset_s) or translated(NO_TIME),
+        "unreplayed": "" if one.is_replayed else translated(UNREPLAYED),
         "lines": [
             {**dataclasses.asdict(line), "id": _id(number, at), "at": _at(line.at_s, offset_s)}
             for at, line in enumerate(found.lines)

@@ -38,6 +38,7 @@ from analysis.diagnosis.moments import (
 from analysis.diagnosis.wrapped import Unwrapping
 from analysis.logs.files import NO_LOGS_ADVICE, rotated_name
 from harness.errors import ConfigurationError
+from harness.language import phrase
 from harness.model.log_events import WORDINGS, Logged
 
 _LOG_FOLDERS = frozenset({"logs", "log", "rocketmqlogs", "otherdays", "otherDays"})
@@ -281,7 +282,7 @@ def read_file(path: Path, node: str, file: str = "") -> list[ReadFile]:
                 f"{shown} cannot be read: {error}", advice="Give log files, or folders with them."
             ) from error
         # What a full disk or a copy in progress cut off is still worth what came before.
-        broken = f"cannot be read to its end: {error}"
+        broken = phrase("cannot be read to its end: {error}", error=str(error))
     if not scans:
         scans[node] = _Scan(ReadFile(path=shown, node=node, name=name))
     for scan in scans.values():

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from analysis.diagnosis.found import Logs, overlap
+from harness.language import phrase
 from harness.model.log_events import Logged
 
 SAME_S = 1.5
@@ -53,7 +54,7 @@ def _of_registrations(logs: Logs) -> Iterator[Skew]:
         starts = list(_first_registrations(logs, broker))
         found = distance(times, starts, least=max(REGISTRATIONS_MIN, min(len(times), len(starts))))
         if found is not None:
-            yield Skew(node=server, other=broker, ahead_s=found[0], pairs=found[1], by="first registrations")
+            yield Skew(node=server, other=broker, ahead_s=found[0], pairs=found[1], by=phrase("first registrations"))
 
 
 def _first_registrations(logs: Logs, broker: str) -> Iterator[float]:
@@ -85,7 +86,11 @@ def _of_refusals(logs: Logs) -> Iterator[Skew]:
                 found = distance(bursts, slow, least=BURSTS_MIN)
                 if found is not None:
                     yield Skew(
-                        node=client, other=broker, ahead_s=found[0], pairs=found[1], by="refused sends and slow appends"
+                        node=client,
+                        other=broker,
+                        ahead_s=found[0],
+                        pairs=found[1],
+                        by=phrase("refused sends and slow appends"),
                     )
 
 

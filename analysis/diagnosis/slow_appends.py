@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Logs, span
 from analysis.diagnosis.moments import words_of
+from harness.language import phrase
 from harness.model.log_events import Logged
 
 LOGGED_FROM_MS = 500
 """RocketMQ logs an append from this time in the lock on."""
 MINUTE_S = 60.0
-NO_TIME = "no time"
+NO_TIME = phrase("no time")
 
 
 @dataclass(frozen=True, kw_only=True)

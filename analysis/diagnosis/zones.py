@@ -8,10 +8,11 @@ from analysis.diagnosis.events import Event
 from analysis.diagnosis.moments import ASSUMED, QUARTER_S, ZONE_S_MAX, Zone
 from analysis.diagnosis.reading import ReadFile, shift
 from analysis.diagnosis.skew import BURSTS_MIN, distance
+from harness.language import phrase
 from harness.model.log_events import Logged
 
-BESIDE = "by what lies beside the events of other logs then"
-IN_THEIR_TIME = "as other logs, in whose time it lies then"
+BESIDE = phrase("by what lies beside the events of other logs then")
+IN_THEIR_TIME = phrase("as other logs, in whose time it lies then")
 REFUSED = (Logged.REFUSED_FOR_AGE, Logged.REFUSED_FOR_CACHE)
 NEAR_S = 15.0
 """A client notices that a broker is gone, and back, with its next attempt."""

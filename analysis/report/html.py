@@ -51,6 +51,7 @@ from analysis.verdicts.words import (
     tally_words,
     unlike,
 )
+from harness.language import tag, translated
 from harness.model.findings import Finding
 
 TEMPLATE = "report.html.j2"
@@ -216,9 +217,17 @@ def environment() -> jinja2.Environment:
         shortened=shortened,
         spoken=spoken,
         listed=listed,
+        _=translated,
+        language_tag=tag,
+        first_sentence=first_sentence,
     )
     made.tests["tried"] = was_tried
     return made
+
+
+def first_sentence(text: str) -> str:
+    """Without its full stop, in English or Chinese."""
+    return re.split(r"\. |\u3002", text)[0].rstrip(".")
 
 
 def _finalize(value: object) -> object:

@@ -8,6 +8,7 @@ from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, counted_in, distinct, lines_of, overlap, span, together
 from analysis.diagnosis.moments import words_of
 from analysis.diagnosis.reading import ReadFile
+from harness.language import phrase
 from harness.model.log_events import Logged, LogPattern
 from harness.model.rocketmq import (
     CONSUMER_SEND_MSG_BACK,
@@ -31,16 +32,16 @@ WHOLE_S = 10.0
 GONE_S = 60.0
 """A broker that has just started refuses some sends for their age, with no append that is slow."""
 REFUSED_MIN = 10
-SLAVE_ADVICE = (
-    "Look at the slave and the way to it: a SYNC_MASTER waits for it for up to syncFlushTimeout, and sends that queue behind "
-    "one that waits are refused for their age."
+SLAVE_ADVICE = phrase(
+    "Look at the slave and the way to it: a SYNC_MASTER waits for it for up to syncFlushTimeout, and sends that "
+    "queue behind one that waits are refused for their age.",
 )
 SEND_CODES = frozenset(map(str, (SEND_MESSAGE, CONSUMER_SEND_MSG_BACK, 310, 320)))
 """Requests of the send pool; 310 and 320 are SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE of RequestCode."""
 POOLS = {
-    **dict.fromkeys(SEND_CODES, "the send pool"),
-    str(PULL_MESSAGE): "the pull pool",
-    str(HEART_BEAT): "the heartbeat pool",
+    **dict.fromkeys(SEND_CODES, phrase("the send pool")),
+    str(PULL_MESSAGE): phrase("the pull pool"),
+    str(HEART_BEAT): phrase("the heartbeat pool"),
 }
 """By the code of a request (BrokerController.registerProcessor); others are told by the code."""
 REFUSED = (Logged.REFUSED_FOR_AGE, Logged.REFUSED_FOR_CACHE)
@@ -81,11 +82,21 @@ def _slow(logs: Logs, pattern: LogPattern, group: Sequence[Event], told: Mapping
     puts = [
         one for one in logs.of(Logged.SLOW_PUT) if one.node == group[0].node and overlap(one, from_s, to_s, AROUND_S)
     ]
-    took = f"{min(lengths):.0f} to {max(lengths):.0f} ms" if len(group) > 1 else f"{lengths[0]:.0f} ms"
+    took = (
+        phrase("{shortest:.0f} to {longest:.0f} ms", shortest=min(lengths), longest=max(lengths))
+        if len(group) > 1
+        else phrase("{length:.0f} ms", length=lengths[0])
+    )
     related = [
-        f"{counted(one.count, 'send')} refused by [{one.get('keyword')}] from {words_of(one.from_s)} to "
-        f"{words_of(one.to_s)} ({one.file}), "
-        f"with the append of {append.most_ms:.0f} ms"
+        phrase(
+            "{sends} refused by [{keyword}] from {at} to {until} ({file}), with the append of {length_ms:.0f} ms",
+            sends=counted(one.count, "send"),
+            keyword=one.get("keyword"),
+            at=words_of(one.from_s),
+            until=words_of(one.to_s),
+            file=one.file,
+            length_ms=append.most_ms,
+        )
         for one, append in refused
     ]
     is_any = any(True for _ in logs.of(*REFUSED))
@@ -94,13 +105,16 @@ def _slow(logs: Logs, pattern: LogPattern, group: Sequence[Event], told: Mapping
         overlap(one, _start_s(append), append.to_s, AROUND_S) for one in logs.of(*REFUSED) for append in group
     )
     against = [] if is_with_some else [
-        "refused sends stand in the clients' logs, and none of those given has any at this time"
-        if is_any else "no client's log here has a refused send: brokers do not log them"
+        phrase("refused sends stand in the clients' logs, and none of those given has any at this time")
+        if is_any else phrase("no client's log here has a refused send: brokers do not log them")
     ]  # fmt: skip
     return Found(
         pattern=pattern, sure=Sure.SURE, from_s=first_s, to_s=to_s, brokers=distinct(map(logs.broker, group)),
         topics=distinct(one.get("topic") for one in puts), related=tuple(related), against=tuple(against),
-        why=(f"{counted(len(group), 'append')} held the lock for {took}, by the broker's own line",),
+        why=(phrase(
+            "{appends} held the lock for {took}, by the broker's own line",
+            appends=counted(len(group), "append"), took=took,
+        ),),
         lines=lines_of([*group, *(one for one, _ in refused)]),
     )  # fmt: skip
 
@@ -149,21 +163,33 @@ def refused(logs: Logs) -> Iterator[Found]:
             )
             # A store log of another broker says nothing of these sends.
             whole = [one for one in stores if not any(map(logs.names_broker, brokers)) or one in brokers]
-            against = ["no store log here has the append, which a broker logs above 500 ms"]
+            against = [phrase("no store log here has the append, which a broker logs above 500 ms")]
             if whole:
-                against = [f"the store log of {', '.join(whole)} has that time, and no append above 500 ms"]
+                against = [
+                    phrase(
+                        "the store log of {brokers} has that time, and no append above 500 ms",
+                        brokers=", ".join(whole),
+                    )
+                ]
             if late:
                 waited_at = ", ".join(distinct(map(logs.broker, late)))
                 against.append(
-                    f"{counted_in(late, 'send')} at {waited_at} waited for a slave that had not copied them in time "
-                    "(do sync transfer other node): others grew too old behind those"
+                    phrase(
+                        "{sends} at {waited_at} waited for a slave that had not copied them in time (do sync "
+                        "transfer other node): others grew too old behind those",
+                        sends=counted_in(late, "send"),
+                        waited_at=waited_at,
+                    )
                 )
             few = count < REFUSED_MIN or bool(whole) or bool(late)
             if count < REFUSED_MIN:
-                against.append("they are few: a garbage collection or a cold start does the same")
+                against.append(phrase("they are few: a garbage collection or a cold start does the same"))
             yield Found(
                 pattern=pattern, sure=Sure.POSSIBLE if few else Sure.LIKELY, from_s=from_s, to_s=to_s,
-                why=(f"{counted(count, 'send', were=True)} refused by {', '.join(keywords)}",),
+                why=(phrase(
+                    "{sends} refused by {keywords}",
+                    sends=counted(count, "send", were=True), keywords=", ".join(keywords),
+                ),),
                 brokers=brokers, against=tuple(against),
                 lines=lines_of([*group, *late]), advice=SLAVE_ADVICE if late else "",
             )  # fmt: skip
@@ -196,13 +222,24 @@ def threw(logs: Logs) -> Iterator[Found]:
     for group in together(logs.of(Logged.APPEND_THREW), GAP_S):
         from_s, to_s = span(group)
         after = [one for one in logs.of(Logged.REFUSED_FOR_CACHE) if _is_left_behind(one, group)]
-        rejected = (f"{counted_in(after, 'send', were=True)} refused by [REJECTREQUEST] after it",) if after else ()
-        appends = "an append" if len(group) == 1 else f"{len(group)} appends"
+        rejected = (
+            (
+                phrase(
+                    "{sends} refused by [REJECTREQUEST] after it",
+                    sends=counted_in(after, "send", were=True),
+                ),
+            )
+            if after
+            else ()
+        )
+        appends = phrase("an append") if len(group) == 1 else phrase("{count} appends", count=len(group))
         yield Found(
             pattern=LogPattern.APPEND_THREW, sure=Sure.LIKELY if after else Sure.POSSIBLE, from_s=from_s, to_s=to_s,
-            why=(f"{appends} threw an exception inside the put lock", *rejected),
+            why=(phrase("{appends} threw an exception inside the put lock", appends=appends), *rejected),
             brokers=distinct(map(logs.broker, group)), lines=lines_of([*group, *after]),
-            against=() if after else ("no client's log here has a send that was refused by [REJECTREQUEST] after it",),
+            against=() if after else (phrase(
+                "no client's log here has a send that was refused by [REJECTREQUEST] after it",
+            ),),
         )  # fmt: skip
 
 
@@ -222,17 +259,36 @@ def queue_full(logs: Logs) -> Iterator[Found]:
         from_s, to_s = span(group)
         by_pool: dict[str, Event] = {}
         for one in samples:
-            by_pool.setdefault(POOLS.get(one.get("code"), f"the pool of request code {one.get('code')}"), one)
+            by_pool.setdefault(
+                POOLS.get(
+                    one.get("code"),
+                    phrase(
+                        "the pool of request code {code}",
+                        code=one.get("code"),
+                    ),
+                ),
+                one,
+            )
         why = [
-            f"{pool} took no request, with {one.get('queued') or 'all'} tasks in its queue"
+            phrase(
+                "{pool} took no request, with {queued} tasks in its queue",
+                pool=pool,
+                queued=one.get("queued") or phrase("all"),
+            )
             for pool, one in by_pool.items()
         ]
         if told:
-            why.append(f"{counted_in(told, 'request')} refused by [{OVERLOAD}]")
+            why.append(
+                phrase(
+                    "{requests} refused by [{words}]",
+                    requests=counted_in(told, "request"),
+                    words=OVERLOAD,
+                )
+            )
         against = (
             ()
             if samples
-            else ("no remoting.log here says which pool was full; it samples one refusal in 10 s at most",)
+            else (phrase("no remoting.log here says which pool was full; it samples one refusal in 10 s at most"),)
         )
         yield Found(
             pattern=LogPattern.SEND_POOL_FULL, sure=Sure.SURE if samples else Sure.LIKELY, from_s=from_s, to_s=to_s, why=tuple(why),
@@ -253,15 +309,15 @@ def pool_exhausted(logs: Logs) -> Iterator[Found]:
             if one.get("keyword") == "REJECTREQUEST" and overlap(one, from_s, to_s, GAP_S)
         ]
         why = [
-            f"the pool had no buffer for a new file, {counted_in(empty, 'time')}" if empty
-            else f"the last buffer of the pool was taken, {counted_in(group, 'time')}"
+            phrase("the pool had no buffer for a new file, {times}", times=counted_in(empty, "time")) if empty
+            else phrase("the last buffer of the pool was taken, {times}", times=counted_in(group, "time"))
         ]  # fmt: skip
         if rejected:
-            why.append(f"{counted_in(rejected, 'send', were=True)} refused by [REJECTREQUEST]")
+            why.append(phrase("{sends} refused by [REJECTREQUEST]", sends=counted_in(rejected, "send", were=True)))
         yield Found(
             pattern=LogPattern.POOL_EXHAUSTED, sure=Sure.SURE if empty or rejected else Sure.POSSIBLE, from_s=from_s, to_s=to_s,
             why=tuple(why), brokers=distinct(map(logs.broker, group)), lines=lines_of([*group, *rejected]),
-            against=() if rejected else ("no client's log here has a refused send",),
+            against=() if rejected else (phrase("no client's log here has a refused send"),),
         )  # fmt: skip
 
 
@@ -272,9 +328,12 @@ def files_late(logs: Logs) -> Iterator[Found]:
         slow_ones = [one for one in logs.of(Logged.SLOW_APPEND) if overlap(one, from_s, to_s, GAP_S)]
         yield Found(
             pattern=LogPattern.FILES_LATE, sure=Sure.SURE if slow_ones else Sure.LIKELY, from_s=from_s, to_s=to_s,
-            why=(f"{counted_in(group, 'commit-log file', were=True)} not made within 5 s",),
+            why=(phrase(
+                "{files} not made within 5 s",
+                files=counted_in(group, "commit-log file", were=True),
+            ),),
             brokers=distinct(map(logs.broker, group)), lines=lines_of([*group, *slow_ones]),
-            against=() if slow_ones else ("no append was slow at that time",),
+            against=() if slow_ones else (phrase("no append was slow at that time"),),
         )  # fmt: skip
     known = list(logs.of(Logged.FILE_TIMEOUT, Logged.MAP_FAILED, Logged.DISK_FULL))
     alone = (one for one in logs.of(Logged.NO_FILE) if not any(overlap(one, *span([other]), GAP_S) for other in known))
@@ -282,9 +341,14 @@ def files_late(logs: Logs) -> Iterator[Found]:
         from_s, to_s = span(group)
         yield Found(
             pattern=LogPattern.FILES_LATE, sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s, lines=lines_of(group),
-            why=(f"{sum(one.count for one in group)} sends were refused, since there was no file to append to (CODE 1)",),
+            why=(phrase(
+                "{count} sends were refused, since there was no file to append to (CODE 1)",
+                count=sum(one.count for one in group),
+            ),),
             brokers=distinct(logs.broker_at(one.get("address")) for one in group if one.get("address")),
-            against=("a full disk and files that cannot be mapped end so, too: the broker's storeerror.log says which",),
+            against=(phrase(
+                "a full disk and files that cannot be mapped end so, too: the broker's storeerror.log says which",
+            ),),
         )  # fmt: skip
 
 
@@ -298,6 +362,6 @@ def pool_loss(logs: Logs) -> Iterator[Found]:
         yield Found(
             pattern=LogPattern.KILLED_WITH_POOL, sure=Sure.LIKELY, from_s=killed.from_s, to_s=killed.to_s,
             brokers=(logs.broker(killed),),
-            why=("the broker was not shut down before this start, and transientStorePoolEnable is on",),
-            against=("which messages were lost, if any, is in no log",), lines=lines_of([killed, *pool]),
+            why=(phrase("the broker was not shut down before this start, and transientStorePoolEnable is on"),),
+            against=(phrase("which messages were lost, if any, is in no log"),), lines=lines_of([killed, *pool]),
         )  # fmt: skip

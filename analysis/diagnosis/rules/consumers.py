@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, counted_in, distinct, lines_of, span, together
 from analysis.diagnosis.rules.events_alone import queues_of
+from harness.language import joined, phrase
 from harness.model.log_events import Logged, LogPattern
 
 GAP_S = 300.0
@@ -59,14 +60,19 @@ def _most_times(group: Sequence[Event]) -> int:
 def _one_message(group: Sequence[Event], held: Mapping[str, str]) -> Found:
     of_it = [one for one in group if set(queues_of([one])) & held.keys()]
     from_s, to_s = span(of_it)
-    where = ", ".join(f"{offset} of {queue}" for queue, offset in list(held.items())[:3])
+    where = joined(
+        ", ", (phrase("{offset} of {queue}", offset=offset, queue=queue) for queue, offset in list(held.items())[:3])
+    )
     return Found(
         pattern=LogPattern.OFFSET_HELD, sure=Sure.LIKELY, from_s=from_s, to_s=to_s,
         groups=distinct(one.get("group") for one in of_it),
         topics=distinct(one.get("topic") for one in of_it), queues=tuple(held), lines=lines_of(of_it),
         brokers=distinct(one.get("broker") for one in of_it),
-        why=(f"the message at offset {where} was the first of what was cached all the time, and is not acknowledged: pulls were "
-             f"put off {counted_in(of_it, 'time')} or more",),
+        why=(phrase(
+            "the message at offset {where} was the first of what was cached all the time, and is not acknowledged: "
+            "pulls were put off {times} or more",
+            where=where, times=counted_in(of_it, "time"),
+        ),),
     )  # fmt: skip
 
 
@@ -77,7 +83,10 @@ def _slow(group: Sequence[Event]) -> Found:
         groups=distinct(one.get("group") for one in group),
         topics=distinct(one.get("topic") for one in group), queues=queues_of(group), lines=lines_of(group),
         brokers=distinct(one.get("broker") for one in group),
-        why=(f"the client had as much cached as it may, and wrote {counted_in(group, 'time')} that it puts pulls off",),
+        why=(phrase(
+            "the client had as much cached as it may, and wrote {times} that it puts pulls off",
+            times=counted_in(group, "time"),
+        ),),
     )  # fmt: skip
 
 
@@ -96,5 +105,8 @@ def offset_loop(logs: Logs) -> Iterator[Found]:
             pattern=LogPattern.OFFSET_LOOP, sure=Sure.LIKELY, from_s=from_s, to_s=to_s, groups=distinct([group]),
             topics=distinct(one.get("topic") for one in of_it), queues=queues_of(of_it), lines=lines_of(of_it),
             brokers=distinct(one.get("broker") for one in of_it),
-            why=tuple(f"offset {one.get('asked')} was asked for {one.count} times, and was not there" for one in of_it[:3]),
+            why=tuple(phrase(
+                "offset {asked} was asked for {count} times, and was not there",
+                asked=one.get("asked"), count=one.count,
+            ) for one in of_it[:3]),
         )  # fmt: skip

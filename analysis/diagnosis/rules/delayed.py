@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span, together
+from harness.language import phrase
 from harness.model.log_events import Logged, LogPattern
 
 GAP_S = 60.0
 GOES_ON_SINCE = "5.0.0"
 """By the classes; it was measured on 5.3.3 and 5.5.0."""
-TRIES_AGAIN = "this release tries the same message again 100 ms later"
-UNKNOWN_RELEASE = (
-    "the lines here do not say which release this is: 4.9.7 tries the same message again, 5.3.3 and 5.5.0 lose it"
+TRIES_AGAIN = phrase("this release tries the same message again 100 ms later")
+UNKNOWN_RELEASE = phrase(
+    "the lines here do not say which release this is: 4.9.7 tries the same message again, 5.3.3 and 5.5.0 lose it",
 )
 
 
@@ -29,8 +30,9 @@ def failed(logs: Logs) -> Iterator[Found]:
             brokers=distinct(map(logs.broker, group)), topics=distinct(one.get("topic") for one in group if one.get("topic")),
             lines=lines_of(group),
             why=(
-                f"{all_of_them} deliveries of delayed messages threw an exception",
-                *((f"{lost} by a release that goes on with the message after it: they are lost",) if lost else ()),
+                phrase("{count} deliveries of delayed messages threw an exception", count=all_of_them),
+                *((phrase("{lost} by a release that goes on with the message after it: they are lost", lost=lost),)
+                  if lost else ()),
             ),
             against=() if lost else (TRIES_AGAIN if is_known else UNKNOWN_RELEASE,),
         )  # fmt: skip

@@ -10,6 +10,7 @@ from analysis.diagnosis.found import Found, Logs, Sure, counted_in, distinct, li
 from analysis.diagnosis.moments import words_of
 from analysis.diagnosis.rules.stores import REFUSALS, refused_alone, said_of_refusal, share_told
 from analysis.diagnosis.rules.stores import REFUSES as LIMIT
+from harness.language import phrase
 from harness.model.log_events import Logged, LogPattern
 
 GAP_S = 60.0
@@ -19,11 +20,11 @@ REFUSED_S, OVER_S = 300.0, 86_400.0
 ROUNDED = 4
 """Characters of a share that is rounded up to hundredths, as releases do that count as df does; a share of 4.6.0 has more."""
 WINDOWS = re.compile(r"[A-Za-z]:[\\/]")
-AS_FULL = "the disk may be as full as this"
-FORCED = "files were deleted whatever their age, and whether or not their messages had been consumed"
+AS_FULL = phrase("the disk may be as full as this")
+FORCED = phrase("files were deleted whatever their age, and whether or not their messages had been consumed")
 WITHOUT_RESERVE = 0.95
 """What of an ext4 its default reserve leaves."""
-ON_WINDOWS = "Make room on that drive."
+ON_WINDOWS = phrase("Make room on that drive.")
 
 
 def full(logs: Logs) -> Iterator[Found]:
@@ -44,18 +45,28 @@ def full(logs: Logs) -> Iterator[Found]:
             if one.node == group[0].node and overlap(one, to_s, to_s if to_s is None else to_s + OVER_S)
         ]
         paths = distinct(one.get("path") for one in marks)
-        why = [f"the broker counted its disk as full, {_shares(marks)}: it refuses sends"] if marks else []
+        why = (
+            [phrase("the broker counted its disk as full, {shares}: it refuses sends", shares=_shares(marks))]
+            if marks
+            else []
+        )
         if any(one.kind is Logged.FILES_FORCED for one in group):
-            why.append(FORCED if marks else f"the disk was nearly full: {FORCED}")
+            why.append(FORCED if marks else phrase("the disk was nearly full: {forced}", forced=FORCED))
         yield Found(
             pattern=LogPattern.DISK_FULL, sure=Sure.SURE if marks else Sure.LIKELY, from_s=from_s, to_s=to_s,
             brokers=distinct(map(logs.broker, group)), lines=lines_of([*group, *refused[:2], *kept]),
-            why=(*why, *(f"the full disk is that of {path}" for path in paths)),
+            why=(*why, *(phrase("the full disk is that of {path}", path=path) for path in paths)),
             related=(
-                *((f"{counted_in(of, 'send', were=True)} refused, since the store was not writable (CODE 14)",)
+                *((phrase(
+                    "{sends} refused, since the store was not writable (CODE 14)",
+                    sends=counted_in(of, "send", were=True),
+                ),)
                   if (of := [one for one in refused if one.kind is Logged.NOT_WRITABLE]) else ()),
-                *((f"it looked for old files, and found none to delete ({counted_in(kept, 'time')})",) if kept else ()),
-                *(f"{words_of(one.from_s)} the broker counted it as full no more" for one in over[:1]),
+                *((phrase(
+                    "it looked for old files, and found none to delete ({times})",
+                    times=counted_in(kept, "time"),
+                ),) if kept else ()),
+                *(phrase("{at} the broker counted it as full no more", at=words_of(one.from_s)) for one in over[:1]),
             ),
             advice=ON_WINDOWS if _is_windows(group) else "",
         )  # fmt: skip
@@ -69,7 +80,10 @@ def full(logs: Logs) -> Iterator[Found]:
             pattern=LogPattern.DISK_FULL, sure=Sure.LIKELY, from_s=from_s, to_s=to_s, lines=lines_of(group),
             brokers=distinct([*(logs.broker_at(one.get("address")) for one in group if one.get("address")),
                               *map(logs.broker, own)]),
-            why=(f"the disk was at {most}, by what the broker answered: above {LIMIT:.2f} it refuses sends",
+            why=(phrase(
+                "the disk was at {most}, by what the broker answered: above {limit:.2f} it refuses sends",
+                most=most, limit=LIMIT,
+            ),
                  *dict.fromkeys(map(said_of_refusal, [*group[:1], *own[:1]]))),
         )  # fmt: skip
 
@@ -87,17 +101,31 @@ def near_the_limit(logs: Logs) -> Iterator[Found]:
             continue
         # Windows reserves nothing for root, and has no tune2fs.
         is_windows = _is_windows(group)
-        why = [f"the disk counted as full, at {' and '.join(sorted(set(shares)))}: sends are refused"] if shares else []
+        why = (
+            [
+                phrase(
+                    "the disk counted as full, at {shares}: sends are refused",
+                    shares=" and ".join(sorted(set(shares))),
+                )
+            ]
+            if shares
+            else []
+        )
         if any(one.kind is Logged.FILES_FORCED for one in group):
             why.append(FORCED)
         if as_df and not is_windows:
             why.append(
-                "with ext4's default reserve of 5 % a broker of 4.6.0 would count less than 0.90, and take sends"
+                phrase(
+                    "with ext4's default reserve of 5 % a broker of 4.6.0 would count less than 0.90, and take sends",
+                )
             )
         yield Found(
             pattern=LogPattern.DISK_NEAR_LIMIT, sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s,
             brokers=distinct(map(logs.broker, group)), lines=lines_of(group), why=tuple(why),
-            against=(AS_FULL if is_windows else f"{AS_FULL}: see df, and tune2fs -l for what is reserved",),
+            against=(AS_FULL if is_windows else phrase(
+                "{as_full}: see df, and tune2fs -l for what is reserved",
+                as_full=AS_FULL,
+            ),),
             advice=ON_WINDOWS if is_windows else "",
         )  # fmt: skip
 
@@ -110,7 +138,7 @@ def _marked(logs: Logs) -> Iterator[list[Event]]:
 
 def _shares(marks: Sequence[Event]) -> str:
     told = sorted({one.get("ratio") for one in marks if one.get("ratio")})
-    return f"at {' and '.join(told)}" if told else "at a share that no line has"
+    return phrase("at {shares}", shares=" and ".join(told)) if told else phrase("at a share that no line has")
 
 
 def _is_windows(group: Sequence[Event]) -> bool:

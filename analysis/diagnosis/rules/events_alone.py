@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span, together
 from analysis.diagnosis.moments import words_of
+from harness.language import phrase
 from harness.model.incident import Sign
 from harness.model.log_events import Logged
 
@@ -34,7 +35,7 @@ def shown_alone(logs: Logs, sign: Sign) -> Iterator[Found]:
                 brokers=_clients_brokers(logs, group) if sign.by_clients else distinct(map(logs.broker, group)),
                 groups=distinct(one.get("group") for one in group), topics=distinct(one.get("topic") for one in group),
                 queues=queues_of(group), lines=lines_of(group), why=tuple(_why(group)),
-                related=tuple(f"{words_of(one.from_s)} the broker started" for one in started[:1]),
+                related=tuple(phrase("{at} the broker started", at=words_of(one.from_s)) for one in started[:1]),
                 against=(sign.against,) if sign.against else (),
             )  # fmt: skip
 
@@ -43,9 +44,13 @@ def _why(group: Sequence[Event]) -> Iterator[str]:
     for kind in distinct(str(one.kind) for one in group):
         of_kind = [one for one in group if one.kind == kind]
         errors = distinct(one.get("error") for one in of_kind)
-        more = f" and {len(errors) - ERRORS_MAX} more" if len(errors) > ERRORS_MAX else ""
-        said = f": {'; '.join(errors[:ERRORS_MAX])}{more}" if errors else ""
-        yield f"{kind} ({sum(one.count for one in of_kind)} x){said}"
+        more = phrase(" and {count} more", count=len(errors) - ERRORS_MAX) if len(errors) > ERRORS_MAX else ""
+        count = sum(one.count for one in of_kind)
+        if errors:
+            told = "; ".join(errors[:ERRORS_MAX])
+            yield phrase("{kind} ({count} x): {errors}{more}", kind=phrase(kind), count=count, errors=told, more=more)
+        else:
+            yield phrase("{kind} ({count} x)", kind=phrase(kind), count=count)
 
 
 def _clients_brokers(logs: Logs, group: Sequence[Event]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, counted_in, distinct, lines_of, overlap, span, together
 from analysis.diagnosis.moments import words_of
+from harness.language import phrase
 from harness.model.log_events import Logged, LogPattern
 from harness.printable import counted
 
@@ -52,8 +53,11 @@ def equal_ids(logs: Logs) -> Iterator[Found]:
             pattern=LogPattern.CLIENT_IDS_EQUAL, sure=Sure.SURE, from_s=from_s, to_s=to_s,
             brokers=distinct(logs.broker(one) for one in told), groups=distinct(key[1] for key, _ in members),
             lines=lines_of(told),
-            why=(f"{client} came again while it was connected, and a client unregistered the older connection later: two members "
-                 "had one id",),
+            why=(phrase(
+                "{client} came again while it was connected, and a client unregistered the older connection later: "
+                "two members had one id",
+                client=client,
+            ),),
         )  # fmt: skip
 
 
@@ -75,11 +79,18 @@ def subscriptions(logs: Logs) -> Iterator[Found]:
         from_s, to_s = span(found)
         topics = distinct(one.get("topic") for one in found)
         expressions = sorted({one.get(name) for one in found for name in ("old", "new") if one.get(name)})
-        which = f"between {' and '.join(expressions)}" if expressions else "of different topics"
+        which = (
+            phrase("between {expressions}", expressions=" and ".join(expressions))
+            if expressions
+            else phrase("of different topics")
+        )
         yield Found(
             pattern=LogPattern.SUBSCRIPTIONS_DIFFER, sure=Sure.SURE, from_s=from_s, to_s=to_s,
             brokers=distinct(map(logs.broker, found)), groups=(group,), topics=topics, lines=lines_of(found),
-            why=(f"the subscription of {group} changed to and fro {which}: its members subscribe to different things",),
+            why=(phrase(
+                "the subscription of {group} changed to and fro {which}: its members subscribe to different things",
+                group=group, which=which,
+            ),),
         )  # fmt: skip
 
 
@@ -93,9 +104,11 @@ def offsets_reset(logs: Logs) -> Iterator[Found]:
             pattern=LogPattern.OFFSETS_RESET, sure=Sure.SURE, from_s=from_s, to_s=to_s,
             brokers=distinct(map(logs.broker, told)), groups=groups, topics=distinct(one.get("topic") for one in told),
             lines=lines_of(told),
-            why=(f"{counted(len(clients), 'client')} of {counted(len(groups), 'group')} were told to reset "
-                 "their offsets: each stops for 10 s then",),
-            against=("an ordered consumer of 5.5.0 stops for as long as it works on a message",),
+            why=(phrase(
+                "{clients} of {groups} were told to reset their offsets: each stops for 10 s then",
+                clients=counted(len(clients), "client"), groups=counted(len(groups), "group"),
+            ),),
+            against=(phrase("an ordered consumer of 5.5.0 stops for as long as it works on a message"),),
         )  # fmt: skip
 
 
@@ -132,10 +145,15 @@ def forgotten(logs: Logs) -> Iterator[Found]:
             pattern=LogPattern.GROUPS_UNKNOWN, from_s=from_s, to_s=to_s, brokers=(start.get("broker"),),
             sure=Sure.SURE if known else Sure.LIKELY if ran else Sure.POSSIBLE, groups=tuple(late),
             lines=lines_of([*ran[-1:], *known[-1:], *told]),
-            why=(f"the broker started, and refused pulls of {counted(len(late), 'group')} as unknown for up to "
-                 f"{max(waited_s[group] for group in late):.0f} s",),
-            related=tuple(f"{words_of(one.from_s)} a member of {one.get('group')} told the broker of itself" for one in again[:3]),
-            against=() if known or ran else ("no line here says that this broker had run before",),
+            why=(phrase(
+                "the broker started, and refused pulls of {groups} as unknown for up to {longest_s:.0f} s",
+                groups=counted(len(late), "group"), longest_s=max(waited_s[group] for group in late),
+            ),),
+            related=tuple(phrase(
+                "{at} a member of {group} told the broker of itself",
+                at=words_of(one.from_s), group=one.get("group"),
+            ) for one in again[:3]),
+            against=() if known or ran else (phrase("no line here says that this broker had run before"),),
         )  # fmt: skip
 
 
@@ -158,9 +176,14 @@ def never_known(logs: Logs) -> Iterator[Found]:
             yield Found(
                 pattern=LogPattern.GROUPS_NEVER_KNOWN, sure=Sure.POSSIBLE if members else Sure.LIKELY, from_s=from_s, to_s=to_s,
                 brokers=distinct(map(logs.broker, of_it)), groups=(group,), lines=lines_of(of_it),
-                why=(f"{counted_in(of_it, 'pull')} of {group} were refused over {_length_s(of_it) / 60:.0f} min: the "
-                     "broker does not know the group, whose clients tell it of themselves every 30 s",),
-                against=tuple(f"{words_of(one.from_s)} a member of it told the broker of itself" for one in members[:1]),
+                why=(phrase(
+                    "{pulls} of {group} were refused over {minutes:.0f} min: the broker does not know the group, "
+                    "whose clients tell it of themselves every 30 s",
+                    pulls=counted_in(of_it, "pull"), group=group, minutes=_length_s(of_it) / 60,
+                ),),
+                against=tuple(
+                    phrase("{at} a member of it told the broker of itself", at=words_of(one.from_s)) for one in members[:1]
+                ),
             )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, counted_in, distinct, lines_of, overlap, span, together
 from analysis.diagnosis.moments import words_of
+from harness.language import phrase
 from harness.model.log_events import Logged, LogPattern
 from harness.model.rocketmq import LOCK_INTERVAL_MS
 from harness.printable import counted
@@ -72,16 +73,26 @@ def _by_clients(logs: Logs, told: Sequence[Event]) -> Iterator[Found]:
         got = [one for one in (_assigned_after(logs, wait) for wait in group) if one is not None]
         from_s, to_s = span([*group, *got])
         queues = distinct(f"{one.get('topic')}@{logs.broker(one)}:{one.get('queue')}" for one in group)
-        against = ["no broker's log here says who held the locks (lock.log of 4.x, filter.log of stock 5.x)"]
+        against = [
+            phrase(
+                "no broker's log here says who held the locks (lock.log of 4.x, filter.log of stock 5.x)",
+            )
+        ]
         if longest_s > 2 * LIFE_S:
             against.append(
-                "no lock of a holder that is gone lives for so long: its holder is at work, or the broker gives it to nobody"
+                phrase(
+                    "no lock of a holder that is gone lives for so long: its holder is at work, or the broker gives "
+                    "it to nobody",
+                )
             )
         yield Found(
             pattern=LogPattern.LOCK_WAITED, sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s, lines=lines_of([*group, *got]),
             why=(
-                f"consumers waited for the locks of {counted(len(queues), 'queue')} for up to {longest_s:.0f} s",
-                *((f"{len(got)} of them were assigned then",) if got else ()),
+                phrase(
+                    "consumers waited for the locks of {queues} for up to {longest_s:.0f} s",
+                    queues=counted(len(queues), "queue"), longest_s=longest_s,
+                ),
+                *((phrase("{count} of them were assigned then", count=len(got)),) if got else ()),
             ),
             brokers=distinct(map(logs.broker, group)), topics=distinct(one.get("topic") for one in group),
             groups=distinct(one.get("group") for one in group), queues=queues, against=tuple(against),
@@ -137,16 +148,21 @@ def own_lock(logs: Logs) -> Iterator[Found]:
         told = [one for pair in pairs if id(pair[1]) in ids for one in pair]
         longest_s = max(map(_length_s, waits))
         against = (
-            f"the lock timer asks every {LOCK_INTERVAL_MS / 1e3:.0f} s unless lockInterval is set: the broker did not answer, or "
-            "another client has the locks",
+            phrase(
+                "the lock timer asks every {interval_s:.0f} s unless lockInterval is set: the broker did not "
+                "answer, or another client has the locks",
+                interval_s=LOCK_INTERVAL_MS / 1e3,
+            ),
         )
         from_s, to_s = span(told)
         yield Found(
             pattern=LogPattern.OWN_LOCK_WAITED, from_s=from_s, to_s=to_s, lines=lines_of(told),
             sure=Sure.POSSIBLE if longest_s > TIMER_S else Sure.SURE, against=against if longest_s > TIMER_S else (),
-            why=(f"{counted(len(waits), 'queue', were=True)} assigned with their locks, and their pulls were put "
-                 "off as not locked for up to "
-                 f"{longest_s:.0f} s",),
+            why=(phrase(
+                "{queues} assigned with their locks, and their pulls were put off as not locked for up to "
+                "{longest_s:.0f} s",
+                queues=counted(len(waits), "queue", were=True), longest_s=longest_s,
+            ),),
             brokers=distinct(map(logs.broker, waits)), groups=distinct(one.get("group") for one in waits),
             topics=distinct(one.get("topic") for one in waits),
             queues=distinct(f"{one.get('topic')}@{logs.broker(one)}:{one.get('queue')}" for one in waits),
@@ -176,23 +192,45 @@ def _found(logs: Logs, group: Sequence[Event], expiries: Sequence[Event], stuck:
     why, against = [], []
     if expiries:
         why.append(
-            f"{counted(len(expiries), 'queue')} of {counted(len(holders), 'client')} were taken over when their locks had "
-            "expired, which no client "
-            f"had given back; others asked for them {counted_in(waits, 'time')} meanwhile"
+            phrase(
+                "{queues} of {clients} were taken over when their locks had expired, which no client had given "
+                "back; others asked for them {times} meanwhile",
+                queues=counted(len(expiries), "queue"),
+                clients=counted(len(holders), "client"),
+                times=counted_in(waits, "time"),
+            )
         )
     if stuck:
         longest = max(map(_length_s, stuck))
         why.append(
-            f"others asked for the lock of {counted(len(stuck), 'queue')} for up to {longest:.0f} s and did not get it"
+            phrase(
+                "others asked for the lock of {queues} for up to {longest:.0f} s and did not get it",
+                queues=counted(len(stuck), "queue"),
+                longest=longest,
+            )
         )
         cut = [one for one in stuck if _length_s(one) < STUCK_S_MIN]
         if cut:
-            against.append(f"the log ends at {words_of(span(cut)[1])}, while they wait: until when is not in it")
+            against.append(
+                phrase(
+                    "the log ends at {at}, while they wait: until when is not in it",
+                    at=words_of(span(cut)[1]),
+                )
+            )
         elif not expiries:
-            against.append("no line says that a lock expired and was taken over: its owner may be at work and slow")
+            against.append(
+                phrase(
+                    "no line says that a lock expired and was taken over: its owner may be at work and slow",
+                )
+            )
     related = [
-        f"{words_of(gone.from_s)} the connection of {owner[0]} was lost, its queues were taken over until {words_of(last_s)} "
-        f"({last_s - gone.from_s:.0f} s later)"
+        phrase(
+            "{at} the connection of {client} was lost, its queues were taken over until {until} ({after_s:.0f} s later)",
+            at=words_of(gone.from_s),
+            client=owner[0],
+            until=words_of(last_s),
+            after_s=last_s - gone.from_s,
+        )
         for owner, gone in deaths.items()
         if (last_s := _last_taken_s(expiries, owner)) is not None and gone.from_s is not None
     ]
@@ -200,10 +238,13 @@ def _found(logs: Logs, group: Sequence[Event], expiries: Sequence[Event], stuck:
     alive = [holder for holder in holders if holder not in dead]
     if alive and any(logs.has(one.node, "broker.log") for one in group):
         against.append(
-            f"no line says that the connection of {_some(alive)} was lost: it may have stood still, or the clocks differ"
+            phrase(
+                "no line says that the connection of {clients} was lost: it may have stood still, or the clocks differ",
+                clients=_some(alive),
+            )
         )
     elif alive:
-        against.append("no broker.log of this broker is here, which has the end of a client's connection")
+        against.append(phrase("no broker.log of this broker is here, which has the end of a client's connection"))
     ended = expiries or any(_length_s(one) < STUCK_S_MIN for one in stuck)
     sure = Sure.SURE if expiries and deaths else Sure.LIKELY if ended else Sure.POSSIBLE
     first = expiries[0] if expiries else waits[0]
@@ -234,4 +275,5 @@ def _last_taken_s(expiries: Sequence[Event], owner: tuple[str, str]) -> float | 
 
 
 def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    first = ", ".join(names[:3])
+    return phrase("{names} and {count} more", names=first, count=len(names) - 3) if len(names) > 3 else first

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
+from harness.language import phrase
 from harness.model.log_events import Logged, LogPattern
 
 GAP_S = 60.0
@@ -30,13 +31,20 @@ def past_the_end(logs: Logs) -> Iterator[Found]:
         from_s, to_s = span(found)
         anew = [one for one in found if one.get("new") == "0"]
         first = (anew or found)[0]
-        then = "it begins at 0, and consumes all again" if anew else f"it goes on from {first.get('new')}, the end"
+        then = (
+            phrase("it begins at 0, and consumes all again")
+            if anew
+            else phrase("it goes on from {new}, the end", new=first.get("new"))
+        )
         yield Found(
             pattern=LogPattern.OFFSET_PAST_END, sure=Sure.LIKELY, from_s=from_s, to_s=to_s,
             brokers=distinct(map(logs.broker, found)), groups=distinct(one.get("group") for one in found),
             topics=distinct(one.get("topic") for one in found), lines=lines_of(found),
-            why=(f"{first.get('group')} asked for offset {first.get('asked')}, beyond the end of its queue: {then}",),
-            against=("a topic that was deleted and made anew looks the same",),
+            why=(phrase(
+                "{group} asked for offset {asked}, beyond the end of its queue: {then}",
+                group=first.get("group"), asked=first.get("asked"), then=then,
+            ),),
+            against=(phrase("a topic that was deleted and made anew looks the same"),),
         )  # fmt: skip
 
 

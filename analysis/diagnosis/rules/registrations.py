@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, counted_in, distinct, lines_of, overlap, span, together
 from analysis.diagnosis.moments import words_of
+from harness.language import phrase
 from harness.model.log_events import Logged, LogPattern
 
 GAP_S = 300.0
@@ -33,16 +34,34 @@ def flood(logs: Logs) -> Iterator[Found]:
         dropped = _dropped(logs, failed, from_s, to_s)
         sizes = [int(size) for one in group if (size := one.get("bytes"))]
         why = [
-            f"{counted_in(group, 'request')} to the name server {'was' if len(group) == 1 else 'were'} longer than its limit of "
-            f"{int(group[0].get('limit') or 0):,} bytes" + (f", the first of {sizes[0]:,}" if sizes else "")
+            phrase(
+                "{requests} to the name server was longer than its limit of {limit:,} bytes{first}"
+                if len(group) == 1
+                else "{requests} to the name server were longer than its limit of {limit:,} bytes{first}",
+                requests=counted_in(group, "request"),
+                limit=int(group[0].get("limit") or 0),
+                first=phrase(", the first of {size:,}", size=sizes[0]) if sizes else "",
+            )
         ]
-        related = [
-            f"{words_of(one.from_s)} {logs.broker(one)} failed to register with {one.get('address')}"
+        related: list[str] = [
+            phrase(
+                "{at} {broker} failed to register with {address}",
+                at=words_of(one.from_s),
+                broker=logs.broker(one),
+                address=one.get("address"),
+            )
             for one in failed[:3]
         ]
-        related += [f"{words_of(one.from_s)} the name server dropped {one.get('address')}" for one in dropped[:3]]
+        related += [
+            phrase(
+                "{at} the name server dropped {address}",
+                at=words_of(one.from_s),
+                address=one.get("address"),
+            )
+            for one in dropped[:3]
+        ]
         related += _topics_made(logs, failed, to_s)
-        against = () if failed else ("no broker's log here has a registration that failed at that time",)
+        against = () if failed else (phrase("no broker's log here has a registration that failed at that time"),)
         yield Found(
             pattern=LogPattern.FRAME_OVER_LIMIT, sure=Sure.SURE if failed else Sure.LIKELY, from_s=from_s, to_s=to_s,
             why=tuple(why),
@@ -64,14 +83,17 @@ def _flood_by_broker(logs: Logs) -> Iterator[Found]:
             yield Found(
                 pattern=LogPattern.FRAME_OVER_LIMIT, sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s, lines=lines_of(group),
                 brokers=distinct(map(logs.broker, group)),
-                why=(f"registrations failed after {max(made.values()):,} retry topics had been made",),
-                against=("the name server's log is not here, which alone has the size of a registration",),
+                why=(phrase(
+                    "registrations failed after {count:,} retry topics had been made",
+                    count=max(made.values()),
+                ),),
+                against=(phrase("the name server's log is not here, which alone has the size of a registration"),),
             )  # fmt: skip
 
 
 def _topics_made(logs: Logs, failed: Sequence[Event], to_s: float | None) -> list[str]:
     """What the broker had made until then, as far as its logs reach back."""
-    counts = []
+    counts: list[str] = []
     for node in dict.fromkeys(one.node for one in failed):
         made = [
             one
@@ -82,7 +104,12 @@ def _topics_made(logs: Logs, failed: Sequence[Event], to_s: float | None) -> lis
             retry = sum(one.count for one in made if one.get("topic").startswith("%RETRY%"))
             total = sum(one.count for one in made)
             counts.append(
-                f"{logs.names.get(node, node)} had made {total:,} topics in these logs until then, {retry:,} of them %RETRY%"
+                phrase(
+                    "{broker} had made {total:,} topics in these logs until then, {retry:,} of them %RETRY%",
+                    broker=logs.names.get(node, node),
+                    total=total,
+                    retry=retry,
+                )
             )
     return counts
 
@@ -145,8 +172,11 @@ def divergence(logs: Logs) -> Iterator[Found]:
         yield Found(
             pattern=LogPattern.REGISTRATIONS_DIFFER, sure=Sure.LIKELY, from_s=from_s, to_s=to_s,
             brokers=brokers, lines=lines_of(group),
-            why=(f"{', '.join(distinct(one.node for one in group))} dropped {', '.join(brokers)}, which others kept",),
-            against=("the broker's log has no registration that failed then",),
+            why=(phrase(
+                "{servers} dropped {brokers}, which others kept",
+                servers=", ".join(distinct(one.node for one in group)), brokers=", ".join(brokers),
+            ),),
+            against=(phrase("the broker's log has no registration that failed then"),),
         )  # fmt: skip
 
 
@@ -214,11 +244,20 @@ def _registered_in_part(logs: Logs) -> Iterator[Found]:
             pattern=LogPattern.REGISTRATIONS_DIFFER, sure=Sure.SURE if dropped else Sure.LIKELY, from_s=from_s, to_s=to_s,
             brokers=distinct(map(logs.broker, group)), lines=lines_of([*group, *heard, *dropped]),
             why=(
-                f"registrations with {', '.join(servers)} failed {counted_in(group, 'time')} while those with "
-                f"{', '.join(distinct(one.get('address') for one in heard))} went on",
+                phrase(
+                    "registrations with {servers} failed {times} while those with {others} went on",
+                    servers=", ".join(servers),
+                    times=counted_in(group, "time"),
+                    others=", ".join(distinct(one.get("address") for one in heard)),
+                ),
             ),
-            related=tuple(f"{words_of(one.from_s)} a name server dropped {one.get('address')}" for one in dropped[:5]),
-            against=() if dropped else ("no name server's log here says that it dropped the broker: routes may not have differed",),
+            related=tuple(phrase(
+                "{at} a name server dropped {address}",
+                at=words_of(one.from_s), address=one.get("address"),
+            ) for one in dropped[:5]),
+            against=() if dropped else (phrase(
+                "no name server's log here says that it dropped the broker: routes may not have differed",
+            ),),
         )  # fmt: skip
 
 
@@ -252,8 +291,13 @@ def left_and_returned(logs: Logs) -> Iterator[Found]:
         yield Found(
             pattern=LogPattern.LEFT_AND_RETURNED, sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s,
             brokers=distinct(logs.broker_at(one.get("address")) for one in group), lines=lines_of(group),
-            why=(f"{', '.join(distinct(one.get('address') for one in group))} left the route and came back",),
-            against=("logs do not say whether messages were sent in order by key; without that nothing moved that matters",),
+            why=(phrase(
+                "{brokers} left the route and came back",
+                brokers=", ".join(distinct(one.get("address") for one in group)),
+            ),),
+            against=(phrase(
+                "logs do not say whether messages were sent in order by key; without that nothing moved that matters",
+            ),),
         )  # fmt: skip
 
 

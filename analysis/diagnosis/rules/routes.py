@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
 from analysis.diagnosis.moments import words_of
+from harness.language import phrase
 from harness.model.log_events import Logged, LogPattern
+from harness.printable import counted
 
 GAP_S = 300.0
 LINES_MIN = 2
@@ -35,15 +37,23 @@ def without(logs: Logs) -> Iterator[Found]:
                 continue
             went = [one for one in logs.of(Logged.BROKER_WENT) if overlap(one, from_s, to_s, GAP_S)]
             against = [
-                f"a broker left the routes at {words_of(one.from_s)}: its topics have none without it"
+                phrase(
+                    "a broker left the routes at {at}: its topics have none without it",
+                    at=words_of(one.from_s),
+                )
                 for one in went[:1]
             ]
-            against += [f"the topic was made at {words_of(one.from_s)}" for one in made[:1]]
+            against += [phrase("the topic was made at {at}", at=words_of(one.from_s)) for one in made[:1]]
             against += (
-                ["one line: a topic that is made with its first message has no route for a moment"] if is_alone else []
+                [phrase("one line: a topic that is made with its first message has no route for a moment")]
+                if is_alone
+                else []
             )
             yield Found(
                 pattern=LogPattern.NO_ROUTE, sure=Sure.POSSIBLE if against else Sure.LIKELY, from_s=from_s, to_s=to_s,
                 topics=distinct([topic]), lines=lines_of(group), against=tuple(against),
-                why=(f"name servers had no route of {topic or 'a topic'}, by {lines} line{'s' if lines > 1 else ''}",),
+                why=(phrase("name servers had no route of {topic}, by {count}",
+                    topic=topic or phrase("a topic"),
+                    count=counted(lines, "line"),
+                ),),
             )  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, counted_in, distinct, lines_of, overlap, span, together
+from harness.language import phrase
 from harness.model.log_events import Logged, LogPattern
 
 GAP_S = 60.0
@@ -25,8 +26,13 @@ def stored_twice(logs: Logs) -> Iterator[Found]:
         yield Found(
             pattern=LogPattern.SENT_AGAIN, sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s,
             topics=distinct(one.get("topic") for one in group), lines=lines_of(group),
-            why=(f"asynchronous sends were tried again {counted_in(group, 'time')} after no answer",),
-            against=("whether the broker that did not answer had taken them is in no log: compare keys of messages",),
+            why=(phrase(
+                "asynchronous sends were tried again {times} after no answer",
+                times=counted_in(group, "time"),
+            ),),
+            against=(phrase(
+                "whether the broker that did not answer had taken them is in no log: compare keys of messages",
+            ),),
         )  # fmt: skip
 
 
@@ -52,18 +58,31 @@ def tried_without_time(logs: Logs) -> Iterator[Found]:
         ]
         hopeless_at = distinct(_broker(logs, one) for one in group)
         waited_at = distinct(_broker(logs, one) for one in silent)
-        why = [f"{count:,} attempts failed at {', '.join(hopeless_at)} for want of time, which others had used up"]
+        why = [
+            phrase(
+                "{count:,} attempts failed at {brokers} for want of time, which others had used up",
+                count=count,
+                brokers=", ".join(hopeless_at),
+            )
+        ]
         if silent:
             addresses = ", ".join(distinct(one.get("address") for one in silent))
             waited = sum(one.count for one in silent)
             why.append(
-                f"{waited:,} had waited at {', '.join(waited_at)} ({addresses}), which did not answer: look there"
+                phrase(
+                    "{count:,} had waited at {brokers} ({addresses}), which did not answer: look there",
+                    count=waited,
+                    brokers=", ".join(waited_at),
+                    addresses=addresses,
+                )
             )
         yield Found(
             pattern=LogPattern.NO_TIME_LEFT, sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s,
             brokers=waited_at or hopeless_at, lines=lines_of([*silent, *group]),
             why=tuple(why),
-            against=("whether sendLatencyFaultEnable is on, and has that broker avoided for it, is in no log",),
+            against=(phrase(
+                "whether sendLatencyFaultEnable is on, and has that broker avoided for it, is in no log",
+            ),),
         )  # fmt: skip
 
 

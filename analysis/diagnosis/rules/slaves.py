@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analysis.diagnosis.found import Found, Logs, Sure, counted_in, distinct, lines_of, span, together
+from harness.language import phrase
 from harness.model.log_events import Logged, LogPattern
 from harness.model.rocketmq import REJECTREQUEST
 
@@ -23,14 +24,19 @@ def acknowledged_without(logs: Logs) -> Iterator[Found]:
         unsaid = [node for node in nodes if not logs.setting(node, "brokerRole")]
         silent_s = max(int(one.get("ms") or 0) for one in group) / 1000
         against = [
-            f"{logs.names.get(node, node)} waits for a slave, as 4.x does and inSyncReplicas above 1 has it"
+            phrase(
+                "{broker} waits for a slave, as 4.x does and inSyncReplicas above 1 has it",
+                broker=logs.names.get(node, node),
+            )
             for node in waits
         ]
-        against += [f"no log here has the brokerRole of {logs.names.get(node, node)}" for node in unsaid]
+        against += [
+            phrase("no log here has the brokerRole of {broker}", broker=logs.names.get(node, node)) for node in unsaid
+        ]
         yield Found(
             pattern=LogPattern.SLAVE_SILENT, from_s=from_s, to_s=to_s, lines=lines_of(group), against=tuple(against),
             sure=Sure.POSSIBLE if against else Sure.LIKELY, brokers=tuple(logs.names.get(node, node) for node in nodes),
-            why=(f"the master gave up a slave that had said nothing for {silent_s:.0f} s",),
+            why=(phrase("the master gave up a slave that had said nothing for {silent_s:.0f} s", silent_s=silent_s),),
         )  # fmt: skip
 
 
@@ -47,7 +53,10 @@ def reads_refused(logs: Logs) -> Iterator[Found]:
         from_s, to_s = span(group)
         yield Found(
             pattern=LogPattern.READS_REFUSED, sure=Sure.SURE, from_s=from_s, to_s=to_s, lines=lines_of(group),
-            why=(f"{counted_in(group, 'pull', were=True)} refused by [{REJECTREQUEST}], as by slaves alone",),
+            why=(phrase(
+                "{pulls} refused by [{words}], as by slaves alone",
+                pulls=counted_in(group, "pull", were=True), words=REJECTREQUEST,
+            ),),
             brokers=distinct(one.get("broker") or one.get("address") for one in group),
             groups=distinct(one.get("group") for one in group), topics=distinct(one.get("topic") for one in group),
             queues=distinct(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
+from harness.language import phrase
 from harness.model.log_events import Logged, LogPattern
 from harness.printable import counted
 
@@ -27,7 +28,10 @@ def map_failed(logs: Logs) -> Iterator[Found]:
             yield Found(
                 pattern=LogPattern.MAP_FAILED, sure=Sure.SURE if refused else Sure.LIKELY, from_s=from_s, to_s=to_s,
                 brokers=distinct(map(logs.broker, group)), lines=lines_of([*group, *refused]),
-                why=("the JVM could not map files of the store: vm.max_map_count, or the memory that the process may address",),
+                why=(phrase(
+                    "the JVM could not map files of the store: vm.max_map_count, or the memory that the process may "
+                    "address",
+                ),),
                 related=tuple(said_of_refusal(one) for one in refused[:1]),
             )  # fmt: skip
 
@@ -53,22 +57,33 @@ def not_writable(logs: Logs) -> Iterator[Found]:
             continue  # the disk is full
         own = [one for one in group if one.kind is Logged.STORE_REFUSES]
         disk = () if most is None else (
-            f"the disk was at {most}: " + ("it is nearly full" if most >= FULL else "it is not for want of room"),
+            phrase("the disk was at {most}: it is nearly full", most=most) if most >= FULL
+            else phrase("the disk was at {most}: it is not for want of room", most=most),
         )  # fmt: skip
         yield Found(
             pattern=LogPattern.NOT_WRITABLE, sure=Sure.LIKELY if own else Sure.POSSIBLE, from_s=from_s, to_s=to_s,
             brokers=distinct([*(logs.broker_at(one.get("address")) for one in group if one.get("address")),
                               *map(logs.broker, own)]),
             lines=lines_of(group), why=(*dict.fromkeys(map(said_of_refusal, group[:1] + own[:1])), *disk),
-            against=("no line here says what marked it: an error of the disk, a full one, or files that cannot be mapped",) if own
-            else ("why its store is not writable is in the broker's store.log and storeerror.log, which are not here",),
+            against=(phrase(
+                "no line here says what marked it: an error of the disk, a full one, or files that cannot be mapped",
+            ),) if own
+            else (phrase(
+                "why its store is not writable is in the broker's store.log and storeerror.log, which are not here",
+            ),),
         )  # fmt: skip
 
 
 def said_of_refusal(one: Event) -> str:
     """What a refusal says, as a clause."""
     if one.kind is Logged.STORE_REFUSES:
-        return "the broker's own log says that its store is not writable"
+        return phrase("the broker's own log says that its store is not writable")
     if one.kind is Logged.NO_FILE:
-        return f"{counted(one.count, 'send', were=True)} refused, since there was no file to append to (CODE 1)"
-    return f"{counted(one.count, 'send', were=True)} refused, since the store was not writable (CODE 14)"
+        return phrase(
+            "{sends} refused, since there was no file to append to (CODE 1)",
+            sends=counted(one.count, "send", were=True),
+        )
+    return phrase(
+        "{sends} refused, since the store was not writable (CODE 14)",
+        sends=counted(one.count, "send", were=True),
+    )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span
+from harness.language import phrase
 from harness.model.log_events import Logged, LogPattern
 from harness.model.rocketmq import DEAD_LETTER_PREFIX, RETRY_PREFIX
 from harness.printable import counted
@@ -20,8 +21,11 @@ def dead_letters(logs: Logs) -> Iterator[Found]:
         yield Found(
             pattern=LogPattern.DEAD_LETTERS, sure=Sure.SURE, from_s=from_s, to_s=to_s, brokers=distinct(map(logs.broker, made)),
             groups=groups, topics=distinct(one.get("topic") for one in made), lines=lines_of(made),
-            why=(f"{counted(len(groups), 'group')} had a message that failed to the last retry: its dead-letter topic was made",),
-            against=("how many messages ended there is not logged: only the first makes the topic",),
+            why=(phrase(
+                "{groups} had a message that failed to the last retry: its dead-letter topic was made",
+                groups=counted(len(groups), "group"),
+            ),),
+            against=(phrase("how many messages ended there is not logged: only the first makes the topic"),),
         )  # fmt: skip
 
 
@@ -45,12 +49,19 @@ def queue_numbers(logs: Logs) -> Iterator[Found]:
         events = [one for pair in pairs for one in pair if one is not None]
         from_s, to_s = span(events)
         still = any(end is None for _, end in pairs)
-        fewer = "messages in the others are not consumed" if int(read) < int(write) else "the others stay empty"
+        fewer = (
+            phrase("messages in the others are not consumed")
+            if int(read) < int(write)
+            else phrase("the others stay empty")
+        )
         yield Found(
             pattern=LogPattern.QUEUE_NUMBERS_DIFFER, sure=Sure.SURE, from_s=from_s, to_s=to_s, topics=(topic,),
             brokers=distinct(logs.broker(start) for start, _ in pairs), lines=lines_of(events),
-            why=(f"{topic} has {write} write queues and {read} read queues: {fewer}",),
-            related=("no later line makes them equal",) if still else (),
+            why=(phrase(
+                "{topic} has {write} write queues and {read} read queues: {fewer}",
+                topic=topic, write=write, read=read, fewer=fewer,
+            ),),
+            related=(phrase("no later line makes them equal"),) if still else (),
         )  # fmt: skip
 
 
@@ -82,10 +93,10 @@ def made_anew(logs: Logs) -> Iterator[Found]:
             brokers=distinct(map(logs.broker, made)), topics=(topic,), groups=distinct(one.get("group") for one in beyond),
             lines=lines_of(events),
             why=(
-                f"{topic} was deleted and made again",
-                *(("a group that had consumed it asked for what lies beyond its new end",) if beyond else ()),
+                phrase("{topic} was deleted and made again", topic=topic),
+                *((phrase("a group that had consumed it asked for what lies beyond its new end"),) if beyond else ()),
             ),
-            against=() if beyond else ("5.x deletes the offsets of its groups with a topic",),
+            against=() if beyond else (phrase("5.x deletes the offsets of its groups with a topic"),),
         )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analysis.diagnosis.found import Found, Logs, Sure, counted_in, distinct, lines_of, span, together
+from harness.language import phrase
 from harness.model.log_events import Logged, LogPattern
 
 GAP_S = 60.0
@@ -19,8 +20,10 @@ def asked_again(logs: Logs) -> Iterator[Found]:
             pattern=LogPattern.OP_QUEUE_DELETED, sure=Sure.SURE, from_s=from_s, to_s=to_s,
             brokers=distinct(map(logs.broker, group)), topics=distinct(one.get("topic") for one in deleted),
             lines=lines_of([*deleted, *group]),
-            why=("with a topic that was deleted the broker deleted its queue of what had ended transactions",),
-            against=("how many transactions it asks about then stands in transaction.log",),
+            why=(phrase(
+                "with a topic that was deleted the broker deleted its queue of what had ended transactions",
+            ),),
+            against=(phrase("how many transactions it asks about then stands in transaction.log"),),
         )  # fmt: skip
 
 
@@ -32,8 +35,11 @@ def unreadable(logs: Logs) -> Iterator[Found]:
         yield Found(
             pattern=LogPattern.HALF_UNREADABLE, sure=Sure.SURE, from_s=from_s, to_s=to_s,
             brokers=distinct(map(logs.broker, group)), lines=lines_of(group),
-            why=(f"{counted_in(group, 'transaction', were=True)} to end whose half message could not be read yet",),
-            against=("whether the broker's checks ended them later is not in these lines",),
+            why=(phrase(
+                "{transactions} to end whose half message could not be read yet",
+                transactions=counted_in(group, "transaction", were=True),
+            ),),
+            against=(phrase("whether the broker's checks ended them later is not in these lines"),),
         )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
 from analysis.diagnosis.moments import words_of
+from harness.language import phrase
 from harness.model.log_events import Logged, LogPattern
 
 GAP_S = 120.0
@@ -24,11 +25,13 @@ _PORT = re.compile(r":(?:\d*9876|\d*109\d\d|8081)$")
 """Of name servers, brokers and proxies: Go's and gRPC's words are those of any connection."""
 _NAME_SERVER = re.compile(r":\d*9876$")
 _DOCKER = ipaddress.ip_network("172.16.0.0/12")
-NOT_ROUTED = "the address of a container, which is reached from its own host alone unless it is published"
-OF_ITSELF = "the address of each host itself: what runs elsewhere, or in another container, reaches itself there"
+NOT_ROUTED = phrase("the address of a container, which is reached from its own host alone unless it is published")
+OF_ITSELF = phrase(
+    "the address of each host itself: what runs elsewhere, or in another container, reaches itself there",
+)
 NO_ADDRESS = "null"
-NONE_GIVEN = "what a client says that was given no name server"
-NO_COMMENT = "a value with a comment behind it: properties take the rest of the line as the value"
+NONE_GIVEN = phrase("what a client says that was given no name server")
+NO_COMMENT = phrase("a value with a comment behind it: properties take the rest of the line as the value")
 
 
 def gone(logs: Logs) -> Iterator[Found]:
@@ -99,14 +102,14 @@ def _gone(logs: Logs, address: str, group: Sequence[Event]) -> Found | None:
         for one in logs.of(Logged.SHUT_DOWN)
         if killed == [] and overlap(one, from_s, to_s, GAP_S) and _address_of(logs, one) == address
     ]
-    why = [f"{tries} attempts to connect to {address} failed"] if refused else []
-    why += [f"a name server dropped it at {words_of(went[0].from_s)}"] if went else []
-    why += ["it was not shut down before it started again: it was killed, or lost its power"] if killed else []
-    related = [f"{words_of(one.from_s)} it registered with a name server again" for one in came[:1]]
-    related += [f"{words_of(one.from_s)} it was told to shut down" for one in ended[:1]]
+    why = [phrase("{tries} attempts to connect to {address} failed", tries=tries, address=address)] if refused else []
+    why += [phrase("a name server dropped it at {at}", at=words_of(went[0].from_s))] if went else []
+    why += [phrase("it was not shut down before it started again: it was killed, or lost its power")] if killed else []
+    related = [phrase("{at} it registered with a name server again", at=words_of(one.from_s)) for one in came[:1]]
+    related += [phrase("{at} it was told to shut down", at=words_of(one.from_s)) for one in ended[:1]]
     unseen = "" if witnesses > 1 else (
-        "no log of a client or of a name server here has that it was away" if killed
-        else "no log of a broker or of a name server here has it: it may be the way there"
+        phrase("no log of a client or of a name server here has that it was away") if killed
+        else phrase("no log of a broker or of a name server here has it: it may be the way there")
     )  # fmt: skip
     return Found(
         pattern=LogPattern.BROKER_GONE, from_s=from_s, to_s=to_s, lines=lines_of(told), why=tuple(why), related=tuple(related),
@@ -138,14 +141,20 @@ def never_reached(logs: Logs) -> Iterator[Found]:
         if not is_always or len(list(together(events, APART_S))) > 1 or _was_reached(logs, node, address):
             continue
         what, is_server = _what_kind(address), bool(_NAME_SERVER.search(address))
-        whose = "name server" if is_server else "broker"
+        whose = phrase("name server") if is_server else phrase("broker")
         pattern = LogPattern.NAME_SERVER_UNREACHED if is_server else LogPattern.NEVER_REACHED
         yield Found(
             pattern=pattern, from_s=from_s, to_s=to_s, lines=lines_of(events), brokers=(address,),
             sure=Sure.LIKELY if what else Sure.POSSIBLE,
-            why=(f"each of {tries} attempts to connect to {address} failed, and none succeeded",
-                 *(f"it is {one}" for one in (what,) if one)),
-            against=() if what else (f"the {whose} may have been down all the time: see its own log",),
+            why=(phrase(
+                "each of {tries} attempts to connect to {address} failed, and none succeeded",
+                tries=tries, address=address,
+            ),
+                 *(phrase("it is {what}", what=one) for one in (what,) if one)),
+            against=() if what else (phrase(
+                "the {node} may have been down all the time: see its own log",
+                node=whose,
+            ),),
         )  # fmt: skip
 
 
@@ -174,9 +183,13 @@ def pasted(logs: Logs) -> Iterator[Found]:
             pattern=LogPattern.NAME_SERVER_UNREACHED if is_server else LogPattern.NEVER_REACHED,
             from_s=from_s, to_s=to_s, lines=lines_of(events), brokers=(address,),
             sure=Sure.LIKELY if what else Sure.POSSIBLE,
-            why=(f"an attempt to connect to {address} failed", *(f"it is {one}" for one in (what,) if one)),
+            why=(phrase("an attempt to connect to {address} failed", address=address),
+                 *(phrase("it is {what}", what=one) for one in (what,) if one)),
             against=() if what else (
-                "few attempts do not tell an address that is never reached from a node that was down at that moment",
+                phrase(
+                    "few attempts do not tell an address that is never reached from a node that was down at that "
+                    "moment",
+                ),
             ),
         )  # fmt: skip
 
