@@ -44,7 +44,11 @@ class Phrase(str):
 
 
 def phrase(template: str, /, **figures: object) -> Phrase:
-    """English with its figures, each as ``str.format`` has it: ``{count:,}``."""
+    """English with its figures, each as ``str.format`` has it: ``{count:,}``. Of a phrase it is the same, with other figures."""
+    if isinstance(template, Phrase):
+        if not figures:
+            return template
+        template = template.template
     return Phrase(filled(template, figures), template, figures)
 
 

@@ -16,6 +16,7 @@ from analysis.report.changes import changes, has_moved, of_release
 from analysis.report.upgrade_settings import SettingsChanged
 from analysis.verdicts.claims import sentence_with
 from analysis.verdicts.order import is_between, natural_key
+from harness.language import phrase
 from harness.model.alert_lines import ALERT_LINES
 from harness.model.findings import Finding, PartResult
 from harness.model.log_events import WORDINGS, Wording
@@ -23,17 +24,20 @@ from harness.model.measures import MEASURES, Better
 from harness.model.rules import Claim, Fold, Kind, Part, Role
 from harness.model.verdicts import VerdictKind
 
-BETTER, WORSE, SIGN, OTHER = "better", "worse", "log lines and codes", "otherwise different"
-TRADE = "better in one way and worse in another"
+BETTER: str = phrase("better")
+WORSE: str = phrase("worse")
+SIGN: str = phrase("log lines and codes")
+OTHER: str = phrase("otherwise different")
+TRADE: str = phrase("better in one way and worse in another")
 """Of one arm of an incident some parts get better and others worse: sends that are accepted, and lost."""
 
-CHANCE = "may be chance"
+CHANCE: str = phrase("may be chance")
 """Seen on one of the two, in so few tries that luck alone would bring it about more often than once in twenty times."""
 CHANCE_MAX = 0.05
 
 BY_TRIES = (Kind.UNIVERSAL, Kind.EXISTENCE)
 
-COUNTEREXAMPLES, AS_CLAIMED = "counterexamples: ", "as claimed: "
+COUNTEREXAMPLES, AS_CLAIMED = phrase("counterexamples: "), phrase("as claimed: ")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from analysis.ledger.since import Bisected, since
 from analysis.report.upgrade import BETTER, CHANCE, OPEN_NAMED_MAX, SIGN, WORSE, Change, Upgrade, lines_known
 from analysis.report.upgrade_settings import DefaultChanged
+from analysis.verdicts.anew import anew, without
 from analysis.verdicts.order import natural_key
+from harness.language import Phrase, joined, phrase
 from harness.model.findings import Finding
 from harness.model.rules import Claim, Harm, Told, Weight
 from harness.model.verdicts import VerdictKind
@@ -25,9 +27,9 @@ OTHERS_MAX = 6
 WATCHED_MAX = 2
 
 LEADS_TO = "-> "
-MORE = "MORE WITH --all"
+MORE = phrase("MORE WITH --all")
 """A page has all of it folded."""
-ADVISED = "  [advised, not measured]"
+ADVISED = phrase("advised, not measured")
 _COUNT = re.compile(r"^in (none|all|\d+) (?:of )?(\d+)")
 _NUMBER = re.compile(r"[\d.,]*")
 _TOO_FEW = "(too few tries)"
@@ -153,14 +155,14 @@ def _is_own(point: Point, found: Upgrade) -> bool:
 
 
 def _with_age(point: Point, release: str) -> Point:
-    figures = "; ".join(filter(None, (point.figures, f"since {release}" if release else "")))
+    figures = joined("; ", filter(None, (point.figures, phrase("since {release}", release=release) if release else "")))
     return dataclasses.replace(point, figures=figures)
 
 
 def _has_cure(point: Point, found: Upgrade) -> bool:
     """Whether the user's file has a setting that is measured, on that release or one with the same code, to help."""
     conf = found.settings.conf
-    settings = [_SETTING.match(do) for do in point.do if not do.endswith(ADVISED)]
+    settings = [_SETTING.match(do) for do in point.do if not do.endswith(f"  [{ADVISED}]")]
     return conf is not None and any(match and conf.in_force.get(match[1]) == match[2] for match in settings)
 
 
@@ -171,17 +173,22 @@ def _itself(found: Upgrade, claims: Mapping[str, Claim]) -> Iterator[Point]:
             {str(VerdictKind.CONFIRMED): told.holds, str(VerdictKind.REFUTED): told.fails}.get(status) if told else None
         )
         in_all = _OF_ALL.search(sentence)
-        measured = (f"{claim} {status}: {sentence}",)
+        measured = (phrase("{claim} {status}: {sentence}", claim=claim, status=phrase(status), sentence=sentence),)
         if told and says:
-            figures = in_all[0].lower() if in_all else ""
+            figures = anew(in_all[0].lower()) if in_all else ""
             yield Point(weight=told.weight, says=says, figures=figures, claims=(claim,), measured=measured)
         else:
             asks = ""
             if status == VerdictKind.UNDECIDED:
-                seen = f" ({in_all[0].lower()})" if in_all and _TOO_FEW in sentence else ""
-                asks = (told.asks if told and told.asks else claim) + seen
+                asks = told.asks if told and told.asks else claim
+                if in_all and _TOO_FEW in sentence:
+                    asks = phrase("{asks} ({seen})", asks=phrase(asks), seen=anew(in_all[0].lower()))
             yield Point(
-                weight=Weight.OTHER, says=_MEASURED_ALL.sub("", sentence), claims=(claim,), measured=measured, asks=asks
+                weight=Weight.OTHER,
+                says=without(_MEASURED_ALL, sentence),
+                claims=(claim,),
+                measured=measured,
+                asks=asks,
             )
 
 
@@ -207,13 +214,19 @@ def _points(
 def _measured(changes: Sequence[Change], found: Upgrade) -> Iterator[str]:
     """Which claim of which incident it is, whether that is better, and what each release showed."""
     for one in changes:
-        by = f", stalled by {one.injection}" if one.injection in ("freeze", "byteman") else ""
-        yield f"{one.claim} {one.part} ({one.incident}{by}; {one.sort}): {one.says}"
+        by = phrase(", stalled by {fault}", fault=one.injection) if one.injection in ("freeze", "byteman") else ""
+        yield phrase(
+            "{claim} {part} ({incident}{by}; {sort}): {says}",
+            claim=one.claim, part=one.part, incident=one.incident, by=by, sort=one.sort, says=phrase(one.says),
+        )  # fmt: skip
         for release, words, provenance in (
             (found.before, one.before, one.before_from),
             (found.after, one.after, one.after_from),
         ):
-            yield f"  {release}: {one.counts}{words}" + (f" ({provenance})" if provenance else "")
+            yield phrase(
+                "  {release}: {counts}{words}{provenance}",
+                release=release, counts=one.counts, words=words, provenance=_in_brackets(provenance),
+            )  # fmt: skip
 
 
 def _sorted(
@@ -241,7 +254,7 @@ def _sorted(
         if not template or not (is_figured or natural_key(found.before) < natural_key(found.after)):
             yield _point(Weight.ALARMS if one.sort == SIGN else Weight.OTHER, one.says, one, found, claim), "", some
             continue
-        says = template.format(before=_short(one.figure_before), after=_short(one.figure_after), part=one.part)
+        says = phrase(template, before=_short(one.figure_before), after=_short(one.figure_after), part=one.part)
         sort = one.sort if one.sort in (BETTER, WORSE) else ""
         # Whether the sentence is of what the figures count is not known: they would say the opposite, perhaps.
         yield _point(weight, says, one, found, claim, is_figured=True), sort, some
@@ -272,16 +285,26 @@ def _point(
     before, after = _short(change.figure_before), _short(change.figure_after)
     # A bare number says nothing without the claim's own sentence.
     is_figured = is_figured or all(_NUMBER.fullmatch(one) for one in (before, after))
-    froms = [f" ({one})" if one else "" for one in (change.before_from, change.after_from)]
-    figures = f"{found.before}: {before}{froms[0]}; {found.after}: {after}{froms[1]}"
+    froms = (change.before_from, change.after_from)
+    figures = joined(
+        "; ",
+        (
+            phrase("{release}: {figure}{provenance}", release=release, figure=figure, provenance=_in_brackets(one))
+            for release, figure, one in zip((found.before, found.after), (before, after), froms, strict=True)
+        ),
+    )
     if is_figured:
-        figures = "; ".join(one.strip(" ()") for one in froms if one)
+        figures = joined("; ", filter(None, froms))
     return Point(weight=weight, says=says, figures=figures, claims=(claim.id,))
+
+
+def _in_brackets(words: str) -> str:
+    return phrase(" ({words})", words=words) if words else ""
 
 
 def _short(words: str) -> str:
     """A part's number without its interval, in the words of an operator."""
-    return _MEASURED.sub("", words).replace("deployments", "clusters").replace("deployment", "cluster")
+    return anew(_MEASURED.sub("", words).replace("deployments", "clusters").replace("deployment", "cluster"))
 
 
 def _with_cures(
@@ -299,21 +322,27 @@ def _with_cures(
         claims[cure] for cure in (told.cures if told else ())
     ]
     do = [
-        f"{cure.told.do}  [{origins.get((cure.id, release)) or f'measured on {release}'}]"
+        _cited(cure.told.do, origins.get((cure.id, release)) or phrase("measured on {release}", release=release))
         for cure in cures
         if cure.told and cure.told.do and standing.get((cure.id, release)) == VerdictKind.CONFIRMED
     ]
     if not do and told and told.do and not claims[own].cure_of:
         tried = figures.get((own, release, told.do_part))
-        do = [f"{told.do}  [{release}, with it: {_short(tried)}]" if tried else f"{told.do}{ADVISED}"]
+        helps = phrase("{release}, with it: {figure}", release=release, figure=_short(tried)) if tried else ADVISED
+        do = [_cited(told.do, helps)]
     return dataclasses.replace(point, do=tuple(do))
 
 
 # --- the terminal ---------------------------------------------------------------------------------------------------------
 
 
-Entry = list[str]
+Entry = Sequence[str]
 """The lines of one point."""
+
+
+def behind(head: str, line: str) -> Phrase:
+    """The line behind what leads to it, or its indentation."""
+    return joined("", (head, line))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -332,13 +361,13 @@ class Heading:
     def lines(self, most: int) -> list[str]:
         """The title and so many of its entries; the others are counted."""
         if not self.entries:
-            return [f"{self.title}: {self.none}"] if self.none else []
+            return [phrase("{title}: {none}", title=self.title, none=self.none)] if self.none else []
         said = [self.title]
         for number, (first, *more) in enumerate(self.entries[:most], 1):
-            said += [f"{number:2} {first}" if self.numbered else f"   {first}", *(f"     {line}" for line in more)]
-        return said + (
-            [f"   and {len(self.entries) - most} more{self.rest}: --all"] if len(self.entries) > most else []
-        )
+            head = f"{number:2} " if self.numbered else "   "
+            said += [behind(head, first), *(behind("     ", line) for line in more)]
+        left = len(self.entries) - most
+        return said + ([phrase("   and {count} more{rest}: --all", count=left, rest=self.rest)] if left > 0 else [])
 
 
 def headings(found: Upgrade, shown: Screen, *, everything: bool = False) -> list[Heading]:
@@ -351,35 +380,49 @@ def headings(found: Upgrade, shown: Screen, *, everything: bool = False) -> list
     of_file = list(_of_file(found, shown, everything=everything))
     own, others = _own_lines(found), _other_settings(found)
     count = len(of_file) + len(shown.prepare)
-    worse = f"{counted(count, 'thing')} that {'gets' if count == 1 else 'get'} worse, the worst first"
+    things = counted(count, "thing")
+    worse = (
+        phrase("{things} that gets worse, the worst first", things=things)
+        if count == 1
+        else phrase("{things} that get worse, the worst first", things=things)
+    )
     said = [
         Heading(
-            title=f"PREPARE BEFORE YOU START: {worse}; behind {LEADS_TO.strip()} what helps ({_tally(shown.prepare, len(of_file))})"
+            title=phrase(
+                "PREPARE BEFORE YOU START: {worse}; behind {arrow} what helps ({tally})",
+                worse=worse,
+                arrow=LEADS_TO.strip(),
+                tally=_tally(shown.prepare, len(of_file)),
+            )
             if count
-            else "PREPARE BEFORE YOU START",
+            else phrase("PREPARE BEFORE YOU START"),
             entries=[*of_file, *told(shown.prepare)],
             most=max(PREPARED_MAX, len(of_file)),
             least=max(1, len(of_file)),
-            none="nothing that is known gets worse",
+            none=phrase("nothing that is known gets worse"),
             numbered=True,
         ),
-        Heading(title="CHANGE YOUR ALARMS", entries=alarms(found, shown, everything=everything), most=OTHERS_MAX),
         Heading(
-            title="CHANGE YOUR FILE",
+            title=phrase("CHANGE YOUR ALARMS"), entries=alarms(found, shown, everything=everything), most=OTHERS_MAX
+        ),
+        Heading(
+            title=phrase("CHANGE YOUR FILE"),
             entries=[*own, *others],
             most=max(OTHERS_MAX, len(own)),
             least=max(1, len(own)),
-            rest=", of settings that your file does not have" if found.settings.conf else "",
+            rest=phrase(", of settings that your file does not have") if found.settings.conf else "",
         ),
-        Heading(title="WATCH", entries=told(shown.watch), most=WATCHED_MAX),
-        Heading(title="WHAT YOU GAIN", entries=told(shown.gain), most=OTHERS_MAX),
+        Heading(title=phrase("WATCH"), entries=told(shown.watch), most=WATCHED_MAX),
+        Heading(title=phrase("WHAT YOU GAIN"), entries=told(shown.gain), most=OTHERS_MAX),
         Heading(
-            title=f"THE UPGRADE ITSELF, node by node from {found.before}",
+            title=phrase("THE UPGRADE ITSELF, node by node from {release}", release=found.before),
             entries=_rolled(found, shown, everything=everything),
             most=OTHERS_MAX,
         ),
         Heading(
-            title="NOT KNOWN: try these before you start; each command does so on a cluster on this machine, not on yours",
+            title=phrase(
+                "NOT KNOWN: try these before you start; each command does so on a cluster on this machine, not on yours",
+            ),
             entries=_unknown(found, everything=everything),
             most=OTHERS_MAX,
         ),
@@ -387,9 +430,13 @@ def headings(found: Upgrade, shown: Screen, *, everything: bool = False) -> list
     further = _further(found, shown)
     if everything:
         return said + [
-            Heading(title=f"ALSO: {title}", entries=told(points), most=0) for title, points in further.items()
+            Heading(title=phrase("ALSO: {title}", title=title), entries=told(points), most=0)
+            for title, points in further.items()
         ]
-    more = "; ".join(f"{len(points)} {title}" for title, points in further.items() if points)
+    more = joined(
+        "; ",
+        (phrase("{count} {title}", count=len(points), title=title) for title, points in further.items() if points),
+    )
     return [*said, *([Heading(title=MORE, entries=[], most=0, none=more)] if more else [])]
 
 
@@ -399,10 +446,10 @@ def _further(found: Upgrade, shown: Screen) -> Mapping[str, Sequence[Point]]:
         f"{key}={value}" for point in shown.apart for key, value in point.needs.items() if has.get(key, value) != value
     )
     return {
-        "different, and neither better nor worse by itself": shown.differ,
-        f"looked at and not yours, since your file has no {' or '.join(needed)}": shown.apart,
-        "looked at and helped by what your file sets": shown.cured,
-        "seen on one of the two, which may be chance": shown.chance,
+        phrase("different, and neither better nor worse by itself"): shown.differ,
+        phrase("looked at and not yours, since your file has no {needed}", needed=joined(" or ", needed)): shown.apart,
+        phrase("looked at and helped by what your file sets"): shown.cured,
+        phrase("seen on one of the two, which may be chance"): shown.chance,
     }
 
 
@@ -411,8 +458,11 @@ def alarms(found: Upgrade, shown: Screen, *, everything: bool = False) -> list[E
     told = [_told(point, everything=everything) for point in shown.alarms]
     words = list(_words(found))
     known = [
-        f"of logs this covers the lines that the lab knows, of {lines_known()} kinds by the releases' classes: {len(words)} kinds "
-        "read differently. Other lines may, too: mqlab explain 'WORDS OF YOUR ALARM' names the releases that write them"
+        phrase(
+            "of logs this covers the lines that the lab knows, of {known} kinds by the releases' classes: {count} kinds "
+            "read differently. Other lines may, too: mqlab explain 'WORDS OF YOUR ALARM' names the releases that write them",
+            known=lines_known(), count=len(words),
+        )
     ]  # fmt: skip
     return [*told, *([known] if everything else []), *words, *_codes(found, everything=everything)]
 
@@ -453,28 +503,38 @@ def head(found: Upgrade, shown: Screen, conf_name: str) -> str:
     """The first line: which upgrade, with which file, and how much of it is known."""
     clients = (
         "" if (found.client_before, found.client_after) == (found.before, found.after)
-        else f", clients {found.client_before} -> {found.client_after}"
+        else phrase(", clients {before} -> {after}", before=found.client_before, after=found.client_after)
     )  # fmt: skip
     differ = len({claim for points in vars(shown).values() for point in points for claim in point.claims})
-    return (
-        f"Upgrade {found.before} -> {found.after}{clients}{f' with {conf_name}' if conf_name else ''}: "
-        f"{found.compared} findings are decided on both, {differ} differ"
+    return phrase(
+        "Upgrade {before} -> {after}{clients}{conf}: {compared} findings are decided on both, {differ} differ",
+        before=found.before,
+        after=found.after,
+        clients=clients,
+        conf=phrase(" with {file}", file=conf_name) if conf_name else "",
+        compared=found.compared,
+        differ=differ,
     )
 
 
 def _tally(points: Sequence[Point], of_file: int) -> str:
-    counts: dict[str, int] = {"your file": of_file}
-    counts |= {weight: sum(point.weight is weight for point in points) for weight in Weight}
-    return ", ".join(f"{weight}: {count}" for weight, count in counts.items() if count)
+    counts: dict[str, int] = {phrase("your file"): of_file}
+    counts |= {phrase(weight): sum(point.weight is weight for point in points) for weight in Weight}
+    return joined(", ", (phrase("{what}: {count}", what=what, count=count) for what, count in counts.items() if count))
 
 
-def _cited(point: Point) -> str:
-    return f"  [{point.figures}]" if point.figures else ""
+def _cited(says: str, figures: str) -> str:
+    """A sentence, and what supports it."""
+    return phrase("{says}  [{figures}]", says=phrase(says), figures=figures) if figures else says
 
 
 def _told(point: Point, *, everything: bool = False) -> Entry:
     measured = point.measured if everything else ()
-    return [point.says + _cited(point), *(f"{LEADS_TO}{one}" for one in point.do), *(f"   {one}" for one in measured)]
+    return [
+        _cited(point.says, point.figures),
+        *(behind(LEADS_TO, one) for one in point.do),
+        *(behind("   ", one) for one in measured),
+    ]
 
 
 def _of_file(found: Upgrade, shown: Screen, *, everything: bool) -> Iterator[Entry]:
@@ -483,71 +543,117 @@ def _of_file(found: Upgrade, shown: Screen, *, everything: bool) -> Iterator[Ent
         return
     if conf.in_force.get("enableDLegerCommitLog") == "true":
         yield [
-            "YOUR FILE  it is a member of a DLedger group (enableDLegerCommitLog=true), and nothing of the record was measured "
-            "with one: what stands below of masters, slaves and flushes is of plain commit logs",
-            f"{LEADS_TO}try the upgrade on a group of its own first, a member at a time, the leader last  "
-            "[advised, not measured]",
+            _yours(
+                phrase(
+                    "it is a member of a DLedger group (enableDLegerCommitLog=true), and nothing of the record was "
+                    "measured with one: what stands below of masters, slaves and flushes is of plain commit logs"
+                )
+            ),
+            behind(
+                LEADS_TO,
+                _cited(
+                    phrase("try the upgrade on a group of its own first, a member at a time, the leader last"), ADVISED
+                ),
+            ),
         ]
 
     def told(says: str, advice: str) -> Entry:
         """With what was measured of it, rather than twice."""
         points = [one for one in shown.of_file if set(one.claims) & set(conf.claims.get(says, ()))]
-        figures = "; ".join(one.figures for one in points if one.figures)
+        figures = joined("; ", (one.figures for one in points if one.figures))
         more = [line for one in points for line in _told(one, everything=everything)[1:]]
-        return [f"YOUR FILE  {says}{f'  [{figures}]' if figures else ''}", f"{LEADS_TO}{advice}", *more]
+        return [_yours(_cited(says, figures)), behind(LEADS_TO, advice), *more]
 
     for says, advice in dict.fromkeys(conf.urgent):
         yield told(says, advice)
     if comes := [key.at for key in conf.keys if key.comes]:
         yield [
-            f"YOUR FILE  {found.before} ignores what {found.after} goes by: {', '.join(comes)}",
-            f"{LEADS_TO}Nobody has run with them yet: take out what you do not want before the upgrade",
+            _yours(
+                phrase(
+                    "{before} ignores what {after} goes by: {keys}",
+                    before=found.before,
+                    after=found.after,
+                    keys=joined(", ", comes),
+                )
+            ),
+            behind(
+                LEADS_TO,
+                phrase("Nobody has run with them yet: take out what you do not want before the upgrade"),
+            ),
         ]
     for says, advice in dict.fromkeys(one for one in conf.comes if one not in conf.urgent):
         yield told(says, advice)
+
+
+def _yours(says: str) -> Phrase:
+    return phrase("YOUR FILE  {says}", says=phrase(says))
 
 
 def _words(found: Upgrade) -> Iterator[Entry]:
     for one in found.words:
         stays = [words for words in one.before if words in one.after]
         gone, new = (
-            " or ".join(repr(words) for words in some if words not in stays) for some in (one.before, one.after)
+            joined(" or ", (repr(words) for words in some if words not in stays)) for some in (one.before, one.after)
         )
         if not stays:
-            told = f"{gone or 'no such line'} -> {new or 'no such line'}"
+            no_line = phrase("no such line")
+            told = phrase("{gone} -> {new}", gone=gone or no_line, new=new or no_line)
         else:
-            told = f"{gone} -> {new}" if gone and new else f"also {new}" if new else f"no more {gone}"
-            told += f"; its {counted(len(stays), 'other wording')} {'stays' if len(stays) == 1 else 'stay'}"
-        yield [f"log, {one.event}: {told}"]
+            told = (
+                phrase("{gone} -> {new}", gone=gone, new=new) if gone and new
+                else phrase("also {new}", new=new) if new else phrase("no more {gone}", gone=gone)
+            )  # fmt: skip
+            others = counted(len(stays), "other wording")
+            told = phrase(
+                "{told}; its {others} stays" if len(stays) == 1 else "{told}; its {others} stay",
+                told=told,
+                others=others,
+            )
+        yield [phrase("log, {event}: {told}", event=phrase(one.event), told=told)]
 
 
 def _codes(found: Upgrade, *, everything: bool) -> Iterator[Entry]:
     new, gone = found.settings.codes_new or {}, found.settings.codes_gone or {}
     was = {number: name for name, number in gone.items()}
-    reused = [f"{number} was {was[number]}, is {name}" for name, number in new.items() if number in was]
+    reused = [
+        phrase("{number} was {before}, is {after}", number=number, before=was[number], after=name)
+        for name, number in new.items()
+        if number in was
+    ]
     if reused:
-        yield [f"codes with another meaning: {'; '.join(reused)}"]
-    for kind, codes in (("new", new), ("gone", gone)) if everything else ():
+        yield [phrase("codes with another meaning: {codes}", codes=joined("; ", reused))]
+    for kind, codes in ((phrase("new"), new), (phrase("gone"), gone)) if everything else ():
         if codes:
             told = ", ".join(f"{number} {name}" for name, number in sorted(codes.items(), key=lambda one: int(one[1])))
-            yield [f"codes of answers that are {kind}: {told}"]
+            yield [phrase("codes of answers that are {kind}: {codes}", kind=kind, codes=told)]
 
 
 def _own_lines(found: Upgrade) -> list[Entry]:
     """What becomes of lines of the user's own file."""
     settings, conf = found.settings, found.settings.conf
     if conf is None:
-        return [["your broker.conf is not looked at: --broker-conf FILE says what becomes of each of its lines"]]
-    told = [
-        [f"{key.at}: {key.says}", *(f"{LEADS_TO}{one}" for one in key.details)]
+        return [[
+            phrase("your broker.conf is not looked at: --broker-conf FILE says what becomes of each of its lines"),
+        ]]  # fmt: skip
+    told: list[Entry] = [
+        [_at_key(key.at, key.says), *(behind(LEADS_TO, one) for one in key.details)]
         for key in conf.keys
         if not any(says.startswith(f"{key.at}: ") for says, _ in conf.urgent)
     ]
     others = [one for one in (*conf.oddities, *conf.stays) if one not in conf.urgent]
-    told += [[says, f"{LEADS_TO}{advice}"] for says, advice in others]
-    told += [[f"no more with {found.after}: {says}"] for says, _ in conf.goes]
+    told += [[says, behind(LEADS_TO, advice)] for says, advice in others]
     told += [
-        [f"{one.name}={one.yours}: stays as you set it, while the default goes {_moved(one)}"]
+        [phrase("no more with {release}: {says}", release=found.after, says=phrase(says))] for says, _ in conf.goes
+    ]
+    told += [
+        [
+            phrase(
+                "{name}={yours}: stays as you set it, while the default goes {moved}",
+                name=one.name,
+                yours=one.yours,
+                moved=_moved(one),
+            )
+        ]
         for one in settings.broker
         if one.yours is not None
     ]
@@ -559,19 +665,28 @@ def _other_settings(found: Upgrade) -> list[Entry]:
     settings = found.settings
     given = settings.conf.given if settings.conf else ()
     told: list[Entry] = []
-    for whose, defaults in (("", settings.broker), (" of clients", settings.client)):
+    for whose, defaults in (
+        (phrase("other defaults: {settings}"), settings.broker),
+        (phrase("other defaults of clients: {settings}"), settings.client),
+    ):
         if changed := [f"{one.name} {_moved(one)}" for one in defaults if one.yours is None]:
-            told.append([f"other defaults{whose}: {', '.join(changed)}"])
+            told.append([phrase(whose, settings=", ".join(changed))])
     if settings.broker_new:
-        told.append([f"{settings.broker_new} settings of brokers are new, each with a default"])
-    not_yours = "" if settings.conf is None else ", and not in your file"
+        told.append([phrase("{count} settings of brokers are new, each with a default", count=settings.broker_new)])
+    not_yours = "" if settings.conf is None else phrase(", and not in your file")
     for what, all_keys in (
-        ("not known any more", settings.broker_gone),
-        ("read by nothing any more", settings.broker_dead),
+        (phrase("not known any more"), settings.broker_gone),
+        (phrase("read by nothing any more"), settings.broker_dead),
     ):
         if keys := [key for key in all_keys if key not in given]:
-            told.append([f"{what}{not_yours}: {', '.join(keys)}"])
+            told.append([
+                phrase("{what}{not_yours}: {keys}", what=what, not_yours=not_yours, keys=", ".join(keys)),
+            ])  # fmt: skip
     return told
+
+
+def _at_key(at: str, says: str) -> Phrase:
+    return phrase("{at}: {says}", at=phrase(at), says=phrase(says))
 
 
 def _moved(one: DefaultChanged) -> str:
@@ -581,18 +696,31 @@ def _moved(one: DefaultChanged) -> str:
 def _rolled(found: Upgrade, shown: Screen, *, everything: bool) -> list[Entry]:
     if not shown.itself:
         if found.after in found.rolled.to:
-            return [[f"not measured: mqlab verify {found.rolled.incident} --release {found.before}"]]
-        return [[f"not measured; one to {', '.join(found.rolled.to) or 'no release'} is"]]
+            command = f"mqlab verify {found.rolled.incident} --release {found.before}"
+            return [[phrase("not measured: {command}", command=command)]]
+        to = ", ".join(found.rolled.to) or phrase("no release")
+        return [[phrase("not measured; one to {releases} is", releases=to)]]
     told = [_told(point, everything=everything) for point in shown.itself]
     if not found.rolled.order:
         return told
     settled = [point for point in shown.itself if point.is_settled]
     unsettled = [point.asks for point in shown.itself if not point.is_settled]
-    order = [f"in the order that was measured, one node after another: {', '.join(found.rolled.order)}"]
+    order: list[str] = [
+        phrase(
+            "in the order that was measured, one node after another: {order}",
+            order=joined(", ", map(phrase, found.rolled.order)),
+        )
+    ]
     if found.rolled.first:
-        order.append(f"{LEADS_TO}{found.rolled.first}")
+        order.append(behind(LEADS_TO, found.rolled.first))
     if unsettled:
-        order.append(f"not settled from {found.before}: {'; '.join(unsettled)}")
+        order.append(
+            phrase(
+                "not settled from {release}: {questions}",
+                release=found.before,
+                questions=joined("; ", unsettled),
+            )
+        )
     return [order, *(told if everything else [_told(point) for point in settled])]
 
 
@@ -600,31 +728,54 @@ _OF_ALL = re.compile(r"(?:none|all|\d+) of \d+ \w+|all \d+ \w+", re.IGNORECASE)
 _MEASURED_ALL = re.compile(r" \((?:below|above|[\d.]+[ \u2013-])[^()]*\)")
 
 
+def _timed(command: str, minutes: int) -> Phrase:
+    return behind(LEADS_TO, phrase("{command}  # about {minutes} min", command=command, minutes=minutes))
+
+
 def _unknown(found: Upgrade, *, everything: bool) -> list[Entry]:
     count = sum(map(len, found.undecided.values()))
-    told = []
+    told: list[Entry] = []
     for one in found.known:
-        donors = ", ".join(f"{findings} from {donor}" for donor, findings in one.carried.items()) or "none"
+        donors = joined(
+            ", ",
+            (phrase("{count} from {release}", count=count, release=donor) for donor, count in one.carried.items()),
+        )
         told.append([
-            f"{one.release} is not recorded: findings are carried over where the code is the same ({donors}), "
-            f"{len(one.unknown)} are unknown",
-            f"{LEADS_TO}{one.command}  # about {one.minutes} min",
+            phrase(
+                "{release} is not recorded: findings are carried over where the code is the same ({donors}), "
+                "{unknown} are unknown",
+                release=one.release, donors=donors or phrase("none"), unknown=len(one.unknown),
+            ),
+            _timed(one.command, one.minutes),
         ])  # fmt: skip
     if count:
+        incidents = ", ".join(list(found.undecided)[:OPEN_NAMED_MAX])
         told.append([
-            f"{count} findings of {len(found.undecided)} incidents are not settled on one of the two: "
-            f"{', '.join(list(found.undecided)[:OPEN_NAMED_MAX])}{', ...' if len(found.undecided) > OPEN_NAMED_MAX else ''}",
-            f"{LEADS_TO}{found.open.command}  # about {found.open.minutes} min",
+            phrase(
+                "{count} findings of {all} incidents are not settled on one of the two: {incidents}",
+                count=count, all=len(found.undecided),
+                incidents=incidents + (", ..." if len(found.undecided) > OPEN_NAMED_MAX else ""),
+            ),
+            _timed(found.open.command, found.open.minutes),
         ])  # fmt: skip
     if others := found.settings.conf.others if found.settings.conf else ():
-        more = f" and {len(others) - OTHERS_MAX} more" if len(others) > OTHERS_MAX else ""
+        more = phrase(" and {count} more", count=len(others) - OTHERS_MAX) if len(others) > OTHERS_MAX else ""
+        command = f"mqlab verify INCIDENT --release {found.before},{found.after} --broker-conf FILE"
         told.append([
-            f"the record was measured with defaults; your file has others: {', '.join(others[:OTHERS_MAX])}{more}",
-            f"{LEADS_TO}mqlab verify INCIDENT --release {found.before},{found.after} --broker-conf FILE  # measures with yours",
+            phrase(
+                "the record was measured with defaults; your file has others: {keys}{more}",
+                keys=", ".join(others[:OTHERS_MAX]), more=more,
+            ),
+            behind(LEADS_TO, phrase("{command}  # measures with yours", command=command)),
         ])  # fmt: skip
     for release, client in ((found.before, found.client_before), (found.after, found.client_after)):
         if release != client:
-            told.append([f"clients of {client} on brokers of {release}: every recorded run has both of one release"])
+            told.append([
+                phrase(
+                    "clients of {client} on brokers of {broker}: every recorded run has both of one release",
+                    client=client, broker=release,
+                ),
+            ])  # fmt: skip
     if everything:
         told += [[f"{incident}: {', '.join(claims)}"] for incident, claims in found.undecided.items()]
     return told

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from harness.language import joined, phrase
 from harness.model.broker_conf import Fate, JudgedConf
 
 RENAMED: Mapping[str, str] = {"haSlaveFallbehindMax": "haMaxGapNotInSync"}
@@ -114,29 +115,49 @@ def _keys(before: JudgedConf, after: JudgedConf) -> Iterator[KeyChanged]:
         if now.key in RENAMED and now.fate is Fate.UNKNOWN and was.fate is Fate.READ:
             yield KeyChanged(
                 at=now.at,
-                says=f"is {RENAMED[now.key]} in {new}, which ignores the old name without a word",
-                details=(f"Write {RENAMED[now.key]}.",),
+                says=phrase(
+                    "is {name} in {release}, which ignores the old name without a word",
+                    name=RENAMED[now.key],
+                    release=new,
+                ),
+                details=(phrase("Write {name}.", name=RENAMED[now.key]),),
             )
         elif Fate.UNKNOWN is was.fate is now.fate:
-            yield KeyChanged(at=now.at, says="neither release knows it in a broker.conf", details=details)
+            yield KeyChanged(at=now.at, says=phrase("neither release knows it in a broker.conf"), details=details)
         elif now.fate is Fate.UNKNOWN:
-            yield KeyChanged(at=now.at, says=f"{now.says}, and ignores it without a word", details=details)
+            yield KeyChanged(
+                at=now.at, says=phrase("{says}, and ignores it without a word", says=phrase(now.says)), details=details
+            )
         elif now.fate is Fate.READ and was.fate is not Fate.READ:
-            since = "the value" if was.fate is Fate.IGNORED else "it"
-            as_false = f" as {now.value}" if now.says else ""
+            since = phrase("the value") if was.fate is Fate.IGNORED else phrase("it")
+            as_false = phrase(" as {value}", value=now.value) if now.says else ""
             yield KeyChanged(
                 at=now.at,
-                says=f"{old} ignored {since}, and it comes into force{as_false} with {new}",
+                says=phrase(
+                    "{before} ignored {what}, and it comes into force{as_false} with {after}",
+                    before=old,
+                    what=since,
+                    as_false=as_false,
+                    after=new,
+                ),
                 details=details,
                 comes=True,
             )
         elif now.fate is Fate.READ and was.value != now.value and now.value is not None:
-            yield KeyChanged(at=now.at, says=f"{old} reads {was.value}, {new} reads {now.value}", details=details)
+            yield KeyChanged(
+                at=now.at,
+                says=phrase(
+                    "{before} reads {was}, {after} reads {now}", before=old, was=was.value, after=new, now=now.value
+                ),
+                details=details,
+            )
         elif now.fate in (Fate.DEAD, Fate.IGNORED) and now.fate is not was.fate:
-            read = f", while {old} goes by it" if was.fate is Fate.READ else ""
-            yield KeyChanged(at=now.at, says=f"{now.says}{read}", details=details)
+            read = phrase(", while {release} goes by it", release=old) if was.fate is Fate.READ else ""
+            yield KeyChanged(at=now.at, says=joined("", (now.says, read)), details=details)
         elif now.says:
-            yield KeyChanged(at=now.at, says=f"{now.says}, as {old} does", details=details)
+            yield KeyChanged(
+                at=now.at, says=phrase("{says}, as {release} does", says=phrase(now.says), release=old), details=details
+            )
 
 
 def _defaults(old: Mapping[str, str], new: Mapping[str, str], given: Mapping[str, str]) -> tuple[DefaultChanged, ...]:

@@ -7,6 +7,7 @@ from markupsafe import Markup
 from analysis.report.html import asset, environment
 from analysis.report.upgrade import Upgrade
 from analysis.report.upgrade_screen import LEADS_TO, MORE, Screen, fitting, head, headings
+from harness.language import translated
 
 LINES_OF_PAGE, PREPARED_OF_PAGE = 45, 5
 """Of the terminal: on a telephone they stand on five screens."""
@@ -18,7 +19,8 @@ def page(found: Upgrade, shown: Screen, conf_name: str = "") -> str:
         environment()
         .get_template("upgrade.html.j2")
         .render(
-            head=head(found, shown, conf_name),
+            head=translated(head(found, shown, conf_name)),
+            colon=translated(": "),
             headings=[
                 (one, most) for one, most in fitting(found, shown, LINES_OF_PAGE, PREPARED_OF_PAGE) if one.title != MORE
             ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
+from analysis.verdicts.anew import sentence_anew
 from analysis.verdicts.kinds import judge_part
 from analysis.verdicts.sentences import NOT_MEASURED, in_sentence, needs, refuting
 from analysis.verdicts.tries import Tries
@@ -130,8 +131,15 @@ def sentence_with(claim: Claim, name: str, parts: Mapping[str, PartResult]) -> s
         placeholders = PLACEHOLDER.findall(sentence)
         told = {found for _, found in placeholders}
         if name in told and told <= parts.keys() and (BY_ITSELF, name) not in placeholders:
-            return PLACEHOLDER.sub(lambda match: _in_place(match, parts[match[2]]), sentence)
+            said = PLACEHOLDER.sub(lambda match: _in_place(match, parts[match[2]]), sentence)
+            return sentence_anew(claim.summary, name, said, _in_places(claim, parts))
     return ""
+
+
+def _in_places(claim: Claim, parts: Mapping[str, PartResult]) -> dict[str, str]:
+    """What stands in the places of the claim's summary, as far as these parts say it."""
+    places = PLACEHOLDER.findall(claim.summary)
+    return {form + name: in_sentence(parts[name], form) for form, name in places if name in parts}
 
 
 def _in_place(match: re.Match[str], part: PartResult) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from harness.language import phrase
 from harness.printable import excerpt
 
 
@@ -85,7 +86,7 @@ class JudgedKey:
     @property
     def at(self) -> str:
         """``line 6: brokerIP1``, or the key alone where it is of no file."""
-        return f"line {self.line}: {excerpt(self.key)}" if self.line else excerpt(self.key)
+        return phrase("line {line}: {key}", line=self.line, key=excerpt(self.key)) if self.line else excerpt(self.key)
 
 
 @dataclass(frozen=True, kw_only=True)
