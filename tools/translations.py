@@ -20,14 +20,16 @@ import polib
 from jinja2 import nodes
 
 import scenarios
+from analysis.diagnosis.found import Sure
 from analysis.report.html import environment
+from analysis.verdicts.words import STANDINGS
 from harness.language import CHINESE, names_in
 from harness.model.alert_lines import ALERT_LINES
 from harness.model.incident import Incident
 from harness.model.log_events import Logged
 from harness.model.rules import Claim, Kind, Weight
 from harness.model.scenario import Scenario
-from harness.model.verdicts import Reason, VerdictKind
+from harness.model.verdicts import HOLDS_IN_PART, REFUTED_IN_PART, Reason, VerdictKind
 from harness.paths import PACKAGES
 from scenarios.answer_codes import ANSWER_CODES
 from scenarios.questions import QUESTIONS
@@ -124,7 +126,8 @@ def of_data() -> Iterator[tuple[str, str]]:
         yield from ((f"value {name}", one) for one in (value.of, value.means, value.do))
     for (_, key), meaning in setting_meanings().items():
         yield f"setting {key}", meaning.does
-    for kinds in (Weight, Reason, Logged, VerdictKind):
+    yield from (("standings", one) for one in (*STANDINGS.values(), HOLDS_IN_PART, REFUTED_IN_PART))
+    for kinds in (Weight, Reason, Logged, VerdictKind, Sure):
         yield from ((kinds.__name__, str(one)) for one in kinds)
     yield from (("alarms", one.tells) for one in ALERT_LINES)
     yield from (("tries", one) for one in _nouns())

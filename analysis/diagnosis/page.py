@@ -12,7 +12,6 @@ from analysis.diagnosis.diagnosis import Diagnosed, Diagnosis
 from analysis.diagnosis.moments import Zone, in_zone, words_of
 from analysis.report.html import asset, environment
 from harness.language import joined, phrase, translated
-from harness.printable import counted
 
 MARGIN = 0.05
 """Of the time between the first and the last incident, left free on both sides."""
@@ -78,7 +77,7 @@ def render(found: Diagnosis) -> str:
         environment()
         .get_template("diagnosis.html.j2")
         .render(
-            title=translated("{incidents} found", incidents=counted(count, "incident")),
+            title=translated("{count} incident found" if count == 1 else "{count} incidents found", count=count),
             read=translated(
                 "{lines:,} lines in {files} files, {unknown:,} of them of no known layout",
                 lines=found.lines,

@@ -13,14 +13,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
+from rich.cells import cell_len
 from rich.console import Console
 
 import scenarios
 from analysis.ledger.since import BOTH, as_told
+from analysis.verdicts.anew import without
 from analysis.verdicts.words import STANDINGS
 from harness.errors import EXIT_OK, UsageError, nearest, shown
+from harness.language import Phrase, joined, phrase, translated
 from harness.model.findings import Finding
-from harness.model.incident import NOTHING_REPLAYS, REPOSITORY, Incident
+from harness.model.incident import REPOSITORY, Incident
 from harness.model.log_events import WORDINGS
 from harness.model.rules import Claim
 from harness.model.scenario import Scenario
@@ -43,6 +46,7 @@ from scenarios.send_advice import FAILURES
 from scenarios.setting_meanings import setting_meanings
 from scenarios.setting_values import SETTING_VALUES, SettingValue
 
+LABEL_WIDTH = 10
 TEXT_MAX = 2000
 """Characters of a line that are looked at."""
 CLAIMS_TOLD_MAX = 6
@@ -71,6 +75,7 @@ ALSO_MEANT: Mapping[str, Sequence[str]] = {
 """Words of people for what incidents tell in other words; stems, as ``_stem`` leaves them."""
 QUESTION_MIN = 0.15
 """The share of a question's words, by weight, that an incident has to have."""
+_FULL_STOP = re.compile(r"\.+$")
 _INTERVAL = re.compile(r" \([^()]*(?:deployments?|pairs)[^()]*\)")
 WORDS_OF_A_CODE = re.compile(r"[A-Za-z]+( [A-Za-z]+){2,}")
 LOG_LIKE = re.compile(r"\d\d:\d\d|\b(WARN|ERROR|INFO)\b|\[[A-Z_]{4,}\]|Exception|\bCODE\b|\{\}")
@@ -80,6 +85,7 @@ ABOUT = re.compile(
     r"(?i)(?:what(?:'s| is| are| does)|explain|meaning of) (?:the |an? )?(\S+?)(?: mean| do| setting)?\s*\?*"
 )
 """A question about one word, such as a setting, a code or a word in brackets."""
+UNREPLAYED = phrase("nothing replays it")
 SENDS = "sends"
 """The word whose answer is what a producer has to set, for each failure."""
 _SENTENCE = re.compile(r"[A-Za-z' ]+[?.!]?")
@@ -143,13 +149,19 @@ def explain(options: argparse.Namespace, console: Console) -> int:
         return EXIT_OK
     out = lab_console()
     for one in found:
-        out.print(one.name, style="bold", markup=False, highlight=False, soft_wrap=True)
+        out.print(translated(one.name), style="bold", markup=False, highlight=False, soft_wrap=True)
         for label, lines in (
-            ("", one.happens), ("concerns", one.concerns), ("DO", one.do), ("how sure", one.sure), ("see", one.see),
+            ("", one.happens), (phrase("concerns"), one.concerns), (phrase("DO"), one.do), (phrase("how sure"), one.sure),
+            (phrase("see"), one.see),
         ):  # fmt: skip
             for number, line in enumerate(lines):
-                head = f"{'' if number else label:>10}  "
-                out.print(f"{head}{line}", markup=False, highlight=False, soft_wrap=True)
+                head = "" if number else translated(label)
+                out.print(
+                    f"{' ' * (LABEL_WIDTH - cell_len(head))}{head}  {translated(line)}",
+                    markup=False,
+                    highlight=False,
+                    soft_wrap=True,
+                )
         out.print()
     return EXIT_OK
 
@@ -209,10 +221,13 @@ def _incidents(text: str) -> Iterator[Answer]:
 
 def _of_incident(asked: str, incident: Incident) -> Answer:
     name, claims = incident.name, incident.claims if isinstance(incident, Scenario) else ()
-    happens = [incident.symptom, *([f"In logs: {incident.sign.because}."] if incident.sign else [])]
+    happens = [incident.symptom]
+    if incident.sign:
+        happens.append(phrase("In logs: {because}.", because=phrase(incident.sign.because)))
     concerns = []
     for face, claim in incident.faces.items():
-        concerns += [f"{face or 'it happens'}: {standing}" for standing in _standings(claim)]
+        said = phrase(face) if face else phrase("it happens")
+        concerns += [phrase("{face}: {standing}", face=said, standing=standing) for standing in _standings(claim)]
     return Answer(
         asked=asked,
         kind="incident",
@@ -220,17 +235,30 @@ def _of_incident(asked: str, incident: Incident) -> Answer:
         happens=happens,
         concerns=concerns or _standings_of(claims),
         do=[_advice(incident)],
-        sure=_sure(claim.id for claim in claims) if incident.is_replayed else [f"{NOTHING_REPLAYS} it"],
+        sure=_sure(claim.id for claim in claims) if incident.is_replayed else [UNREPLAYED],
         see=[
-            *([f"mqlab reproduce {name}  # shows it on a cluster here"] if incident.is_replayed else []),
+            *(
+                [phrase("mqlab reproduce {name}  # shows it on a cluster here", name=name)]
+                if incident.is_replayed
+                else []
+            ),
             *(f"{REPOSITORY}/{thread}" for thread in incident.threads[:2]),
         ],
     )
 
 
 def _advice(incident: Incident) -> str:
-    cures = [f"{claim} {standing}" for claim in incident.cures for standing in _standings(claim)]
-    return incident.advice + (f" (measured claims about it: {'; '.join(cures)})" if cures else " (nothing measured it)")
+    cures = [
+        phrase("{claim} {standing}", claim=claim, standing=standing)
+        for claim in incident.cures
+        for standing in _standings(claim)
+    ]
+    measured = (
+        phrase(" (measured claims about it: {claims})", claims=joined("; ", cures))
+        if cures
+        else phrase(" (nothing measured it)")
+    )
+    return joined("", (phrase(incident.advice), measured))
 
 
 def _claims(text: str) -> Iterator[Answer]:
@@ -243,12 +271,17 @@ def _claims(text: str) -> Iterator[Answer]:
             kind="claim",
             name=claim.id,
             happens=[claim.says],
-            concerns=_standings(claim.id) or ["no release: nothing of it is recorded"],
+            concerns=_standings(claim.id) or [phrase("no release: nothing of it is recorded")],
             do=[_advice(scenario)],
-            sure=[f"{line.release}: {line.summary}" for line in lines] or ["nothing of it was measured"],
+            sure=[phrase("{release}: {summary}", release=line.release, summary=line.summary) for line in lines]
+            or [
+                phrase(
+                    "nothing of it was measured",
+                )
+            ],
             see=[
-                f"mqlab explain {scenario.name}  # the incident that it is of",
-                f"mqlab verify {scenario.name} --release R  # measures it on a cluster here",
+                phrase("mqlab explain {name}  # the incident that it is of", name=scenario.name),
+                phrase("mqlab verify {name} --release R  # measures it on a cluster here", name=scenario.name),
             ],
         )
 
@@ -272,10 +305,23 @@ def _standings(claim: str) -> list[str]:
         by.setdefault(line.status, []).append(line)
     told = []
     for status, lines in by.items():
-        standing = f"{STANDINGS.get(status, status)} on {', '.join(line.release for line in lines)}"
-        told.append(f"{standing}; instead: {_instead(lines[-1])}" if status == VerdictKind.REFUTED else standing)
+        standing: str = phrase(
+            "{standing} on {releases}",
+            standing=phrase(STANDINGS.get(status, status)),
+            releases=", ".join(line.release for line in lines),
+        )
+        if status == VerdictKind.REFUTED:
+            standing = phrase("{standing}; instead: {instead}", standing=standing, instead=_instead(lines[-1]))
+        told.append(standing)
     changes = (
-        f"changed with {'' if of.moves == BOTH else f'the {of.moves} of '}{as_told(of, one)}; {one.before} is still as before"
+        phrase(
+            "changed with {release}; {before} is still as before"
+            if of.moves == BOTH
+            else "changed with the {side} of {release}; {before} is still as before",
+            side=of.moves,
+            release=as_told(of, one),
+            before=one.before,
+        )
         for of in committed_since()
         if of.claim == claim
         for one in of.boundaries
@@ -288,31 +334,45 @@ def _instead(line: Finding) -> str:
     """What is so where a claim does not hold: in an operator's words, or else what the code does and what was measured."""
     claim = next((claim for _, claim in _all_claims() if claim.id == line.claim), None)
     if claim and claim.told and claim.told.fails:
-        return claim.told.fails
+        return phrase(claim.told.fails)
     expected = claim.expected.get(line.release) if claim else None
-    measured = _INTERVAL.sub("", line.summary).rstrip(".")
+    measured = without(_INTERVAL, line.summary)
+    measured = without(_FULL_STOP, measured)
     if expected is None or expected.verdict != VerdictKind.REFUTED:
         return measured
-    return f"{expected.because}; measured: {measured}"
+    return phrase("{because}; measured: {measured}", because=phrase(expected.because), measured=measured)
 
 
 def _standings_of(claims: Sequence[Claim]) -> list[str]:
     """Of an incident that an article tells: what the article says that does not hold comes first."""
-    told = [(claim, "; ".join(standings)) for claim in claims if (standings := _standings(claim.id))]
+    told = [(claim, joined("; ", standings)) for claim in claims if (standings := _standings(claim.id))]
     told.sort(key=lambda one: "does not hold" not in one[1])
     more = len(told) - CLAIMS_TOLD_MAX
-    return [f"{claim.id}, {claim.says!r} {standing}" for claim, standing in told[:CLAIMS_TOLD_MAX]] + (
-        [f"and {more} more claims: --record has all"] if more > 0 else []
+    return [_stands(claim, standing) for claim, standing in told[:CLAIMS_TOLD_MAX]] + (
+        [phrase("and {more} more claims: --record has all", more=more)] if more > 0 else []
     )
+
+
+def _stands(claim: Claim, standing: str) -> str:
+    # In English with the quotes that the text lets Python choose.
+    english = f"{claim.id}, {claim.says!r} {standing}"
+    figures = {"claim": claim.id, "says": phrase(claim.says), "standing": standing}
+    return Phrase(english, phrase("{claim}, '{says}' {standing}").template, figures)
 
 
 def _sure(claims: Iterable[str]) -> list[str]:
     runs = [line for claim in claims for line in _recorded().get(claim, [])]
     if not runs:
-        return ["nothing of it is recorded"]
+        return [phrase("nothing of it is recorded")]
     releases = [release for release in recorded_releases() if any(line.release == release for line in runs)]
     trials = max(line.trials for line in runs)
-    return [f"recorded on {', '.join(releases)}, a finding from up to {trials} trials; other releases are unknown"]
+    return [
+        phrase(
+            "recorded on {releases}, a finding from up to {trials} trials; other releases are unknown",
+            releases=", ".join(releases),
+            trials=trials,
+        )
+    ]
 
 
 # --- settings and codes -------------------------------------------------------------------------------------------------
@@ -332,21 +392,28 @@ def _settings(text: str) -> Iterator[Answer]:
                     if whose == "broker" and key in of.dead:
                         dead.setdefault(key, []).append(release)
     for (whose, key), defaults in found.items():
-        without = [release for release in releases if release not in defaults]
+        lacks = [release for release in releases if release not in defaults]
         kind = settings_of(next(iter(defaults)))
         takes = (kind.kinds if whose == "broker" else kind.client_kinds).get(key, "")
-        concerns = [f"not on {', '.join(without)}, which read past it without a word"] if without else []
+        concerns = (
+            [phrase("not on {lacks}, which read past it without a word", lacks=", ".join(lacks))] if lacks else []
+        )
         if key in dead:
-            concerns.append(f"on {', '.join(dead[key])} nothing reads it: setting it changes nothing")
+            concerns.append(
+                phrase(
+                    "on {dead} nothing reads it: setting it changes nothing",
+                    dead=", ".join(dead[key]),
+                )
+            )
         does, why = _meaning(whose, key)
         about = [
             (claim, standing)
             for _, claim in _all_claims()
-            if re.search(rf"\b{re.escape(key)}\b", claim.says) and (standing := "; ".join(_standings(claim.id)))
+            if re.search(rf"\b{re.escape(key)}\b", claim.says) and (standing := joined("; ", _standings(claim.id)))
         ]
         advised = [one for one in scenarios.INCIDENTS if re.search(rf"\b{re.escape(key)}\b", one.advice)]
         tried = [
-            f"{scenario.name}, arm {arm.name}: {arm.what}"
+            phrase("{incident}, arm {arm}: {what}", incident=scenario.name, arm=arm.name, what=phrase(arm.what))
             for scenario in scenarios.ALL
             for arm in scenario.arms
             if re.search(rf"\b{re.escape(key)}\b", arm.what)
@@ -354,20 +421,34 @@ def _settings(text: str) -> Iterator[Answer]:
         yield Answer(
             asked=text,
             kind="setting",
-            name=f"{key} (of a {whose}{f', {takes}' if takes else ''})",
-            happens=[*does, *(f"Default: {told}." for told in _grouped(defaults))],
-            concerns=concerns or [f"all of {', '.join(releases)}"],
+            name=phrase(
+                "{key} (of a broker{kind})" if whose == "broker" else "{key} (of a client{kind})",
+                key=key,
+                kind=phrase(", {takes}", takes=takes) if takes else "",
+            ),
+            happens=[*does, *(phrase("Default: {values}.", values=told) for told in _grouped(defaults))],
+            concerns=concerns or [phrase("all of {releases}", releases=", ".join(releases))],
             do=[_advice_with(one, key) for one in advised[:CLAIMS_TOLD_MAX]],
             sure=[
                 why,
                 *(
-                    [f"{claim.id}, {claim.says!r} {standing}" for claim, standing in about[:CLAIMS_TOLD_MAX]]
-                    or ["no claim of the record is about it"]
+                    [_stands(claim, standing) for claim, standing in about[:CLAIMS_TOLD_MAX]]
+                    or [phrase("no claim of the record is about it")]
                 ),
             ],
             see=[
                 *tried[:CLAIMS_TOLD_MAX],
-                *([f"mqlab tune INCIDENT --sweep {whose}.{key}=A,B  # measures values of it"] if tried else []),
+                *(
+                    [
+                        phrase(
+                            "mqlab tune INCIDENT --sweep {whose}.{key}=A,B  # measures values of it",
+                            whose=whose,
+                            key=key,
+                        )
+                    ]
+                    if tried
+                    else []
+                ),
             ],
         )
 
@@ -377,14 +458,20 @@ def _meaning(whose: str, key: str) -> tuple[list[str], str]:
     meaning = setting_meanings().get((whose, key))
     readers = all_readers().get((whose, key), {})
     if meaning:
-        by = f", by {meaning.by}, which reads it" if meaning.by else ""
-        return [meaning.does], f"what it does is told{by}; what was measured of it stands below"
+        by = phrase(", by {by}, which reads it", by=meaning.by) if meaning.by else ""
+        return [meaning.does], phrase("what it does is told{by}; what was measured of it stands below", by=by)
     if not readers:
-        return ["What it does the lab does not tell."], "its meaning is not known here"
-    told = "; ".join(
-        f"{', '.join(names)} (on {', '.join(releases)})" for releases, names in _by_releases(readers).items()
+        return [phrase("What it does the lab does not tell.")], phrase("its meaning is not known here")
+    told = joined(
+        "; ",
+        (
+            phrase("{readers} (on {releases})", readers=", ".join(names), releases=", ".join(releases))
+            for releases, names in _by_releases(readers).items()
+        ),
     )
-    return [f"What it does the lab does not tell; what reads it: {told}."], "who reads it is in the releases' classes"
+    return [phrase("What it does the lab does not tell; what reads it: {told}.", told=told)], phrase(
+        "who reads it is in the releases' classes",
+    )
 
 
 def _by_releases(readers: Mapping[str, Sequence[str]]) -> Mapping[tuple[str, ...], list[str]]:
@@ -398,15 +485,24 @@ def _advice_with(incident: Incident, key: str) -> str:
     """What of an incident's advice names a setting, with the incident that it is for."""
     sentences = re.split(r"(?<=[.;:]) ", incident.advice)
     named = [one for one in sentences if re.search(rf"\b{re.escape(key)}\b", one)]
-    return f"{incident.name} ({incident.title}): {' '.join(named)}"
+    english = f"{incident.name} ({incident.title}): {' '.join(named)}"
+    # Another language may part the advice otherwise.
+    parted = re.split("(?<=[.;:\uff1b\u3002]) ?", translated(incident.advice))
+    said = "".join(one for one in parted if re.search(rf"(?<!\\w){re.escape(key)}(?!\\w)", one, re.ASCII))
+    figures = {"incident": incident.name, "title": phrase(incident.title), "advice": said}
+    return Phrase(english, phrase("{incident} ({title}): {advice}").template, figures)
 
 
 def _grouped(values: Mapping[str, str]) -> Iterator[str]:
     """Values by release, releases of one value together."""
     by: dict[str, list[str]] = {}
     for release, value in values.items():
-        by.setdefault(value or "given by the machine", []).append(release)
-    return (f"{value} on {', '.join(releases)}" for value, releases in by.items())
+        by.setdefault(value or phrase("given by the machine"), []).append(release)
+    return (_on(value, releases) for value, releases in by.items())
+
+
+def _on(what: str, releases: Iterable[str]) -> str:
+    return phrase("{what} on {releases}", what=what, releases=", ".join(releases))
 
 
 def _codes(text: str) -> Iterator[Answer]:
@@ -422,24 +518,38 @@ def _codes(text: str) -> Iterator[Answer]:
                 by.setdefault((number, name), {})[release] = name
     numbers = {number for number, _ in by}
     for (number, name), releases in by.items():
-        others = [f"{other} on {', '.join(of)}" for (same, other), of in by.items() if same == number and other != name]
+        others = [_on(other, of) for (same, other), of in by.items() if same == number and other != name]
         known = ANSWER_CODES.get(name)
         settings = ", ".join(known.settings) if known else ""
         yield Answer(
             asked=text,
             kind="code",
-            name=f"code {number}, {name}",
-            happens=[*([known.means] if known else []), f"An answer's code on {', '.join(releases)}."],
-            concerns=[
-                *([f"the number is reused: it is {', '.join(others)}"] if others and len(numbers) == 1 else []),
-                *([f"decided by {settings}"] if settings else []),
+            name=phrase("code {number}, {name}", number=number, name=name),
+            happens=[
+                *([known.means] if known else []),
+                phrase(
+                    "An answer's code on {releases}.",
+                    releases=", ".join(releases),
+                ),
             ],
-            do=[known.do if known else "The words beside the code say what it is about: `mqlab explain 'THE WORDS'`."],
+            concerns=[
+                *(
+                    [phrase("the number is reused: it is {others}", others=joined(", ", others))]
+                    if others and len(numbers) == 1
+                    else []
+                ),
+                *([phrase("decided by {settings}", settings=settings)] if settings else []),
+            ],
+            do=[known.do]
+            if known
+            else [
+                phrase("The words beside the code say what it is about: `mqlab explain 'THE WORDS'`."),
+            ],
             sure=[
-                "the number is read from the releases' classes; meaning and advice are told, not measured",
+                phrase("the number is read from the releases' classes; meaning and advice are told, not measured"),
                 *_recorded_of(known),
             ],
-            see=[f"mqlab explain {one}  # {_recorded_words(one)}" for one in known.incidents] if known else [],
+            see=[_see(one) for one in known.incidents] if known else [],
         )
 
 
@@ -451,31 +561,35 @@ def _values(text: str) -> Iterator[Answer]:
             kind="value",
             name=f"{text.upper().rpartition('.')[2]} ({value.of})",
             happens=[value.means],
-            concerns=[f"decided by {', '.join(value.settings)}"] if value.settings else [],
+            concerns=[phrase("decided by {settings}", settings=", ".join(value.settings))] if value.settings else [],
             do=[value.do],
             sure=[
-                "the name is in the releases' classes; meaning and advice are told, not measured",
+                phrase("the name is in the releases' classes; meaning and advice are told, not measured"),
                 *_recorded_of(value),
             ],
-            see=[f"mqlab explain {one}  # {_recorded_words(one)}" for one in value.incidents],
+            see=[_see(one) for one in value.incidents],
         )
 
 
 def _recorded_of(code: AnswerCode | SettingValue | None) -> list[str]:
     """What the record holds of the incidents that show a code, a claim each."""
-    told = []
+    told: list[str] = []
     for incident in map(scenarios.incident, code.incidents if code else ()):
         claims = [one for one in incident.claims if _standings(one.id)] if isinstance(incident, Scenario) else []
         words = _words_in(f"{code.means} {code.do}") if code else set()
         # Of the claims of an incident the one that speaks of the same.
         claims.sort(key=lambda one: len(_words_in(one.says) & words), reverse=True)
-        told += [f"measured in {incident.name}: {line}" for line in _standings_of(claims[:1])]
+        told += [
+            phrase("measured in {incident}: {line}", incident=incident.name, line=line)
+            for line in _standings_of(claims[:1])
+        ]
     return told
 
 
-def _recorded_words(incident: str) -> str:
-    """What the lab has of an incident, in a word."""
-    return "measured" if scenarios.incident(incident).is_replayed else NOTHING_REPLAYS + " it"
+def _see(incident: str) -> str:
+    """The command that tells of an incident, and what the lab has of it."""
+    has = phrase("measured") if scenarios.incident(incident).is_replayed else UNREPLAYED
+    return phrase("{command}  # {has}", command=f"mqlab explain {incident}", has=has)
 
 
 # --- lines of logs ------------------------------------------------------------------------------------------------------
@@ -515,12 +629,15 @@ def _questioned(text: str, question: Question) -> Answer:
         asked=text,
         kind="question",
         name=question.name,
-        happens=[question.says, *(f"- {why} ({name})" for name, why in question.causes.items())],
+        happens=[
+            question.says,
+            *(phrase("- {why} ({incident})", why=phrase(why), incident=name) for name, why in question.causes.items()),
+        ],
         do=question.do,
         sure=[
-            "nothing of your cluster was looked at; the commands tell which cause is yours",
-            *([f"measured on clusters: {', '.join(replayed)}"] if replayed else []),
-            *([f"known by code and reports alone: {', '.join(told)}"] if told else []),
+            phrase("nothing of your cluster was looked at; the commands tell which cause is yours"),
+            *([phrase("measured on clusters: {replayed}", replayed=", ".join(replayed))] if replayed else []),
+            *([phrase("known by code and reports alone: {told}", told=", ".join(told))] if told else []),
         ],
         see=[f"mqlab explain {name}" for name in list(question.causes)[:1]],
     )
@@ -552,12 +669,18 @@ def _ended(text: str) -> Callable[[Incident], Answer]:
         return Answer(
             asked=text,
             kind="line",
-            name=f"the end of {incident.name}",
-            happens=[f"The line says that it is over: {incident.sign.over_because}." if incident.sign else ""],
-            do=["Nothing at once. See how long it lasted and why it came, so that it does not come again: "
-                f"`mqlab diagnose LOG...` has its times, `mqlab explain {incident.name}` what to do about it."],
-            sure=["read from the releases' classes; nothing was measured of it"],
-            see=[f"mqlab explain {incident.name}  # {_recorded_words(incident.name)}"],
+            name=phrase("the end of {name}", name=incident.name),
+            happens=[
+                phrase("The line says that it is over: {because}.", because=phrase(incident.sign.over_because))
+                if incident.sign else "",
+            ],
+            do=[phrase(
+                "Nothing at once. See how long it lasted and why it came, so that it does not come again: `mqlab "
+                "diagnose LOG...` has its times, `mqlab explain {name}` what to do about it.",
+                name=incident.name,
+            )],
+            sure=[phrase("read from the releases' classes; nothing was measured of it")],
+            see=[_see(incident.name)],
         )  # fmt: skip
 
     return told
@@ -572,8 +695,8 @@ def _of_signs(text: str, signs: Sequence[Incident]) -> Iterator[Answer]:
             one for one in fits if _is_whole(one, text) and not any(_is_of(one, other) for other in scenarios.INCIDENTS)
         ]
         yield dataclasses.replace(
-            told, kind="line", name=f"a sign of {incident.name}", happens=[*told.happens, *map(_who, own[:1])],
-            see=["mqlab diagnose LOG...  # looks for the other signs, and for what speaks against it", *told.see],
+            told, kind="line", name=phrase("a sign of {name}", name=incident.name), happens=[*told.happens, *map(_who, own[:1])],
+            see=[phrase("mqlab diagnose LOG...  # looks for the other signs, and for what speaks against it"), *told.see],
         )  # fmt: skip
 
 
@@ -587,18 +710,26 @@ def _who_writes(text: str, asked: Question | None) -> Iterator[Answer]:
             kind="line",
             name=whole[0].text,
             happens=[*map(_who, whole[:WRITTEN_TOLD_MAX])],
-            concerns=[f"the releases that are named; written by the {_part(whole[0])}"],
-            do=[f"What to do is told above: {asked.name}." if asked and asked.has_line(text) else _beside(whole)],
-            sure=["read from the releases' classes; nothing was measured of it"],
+            concerns=[phrase("the releases that are named; written by the {part}", part=_part(whole[0]))],
+            do=[
+                phrase("What to do is told above: {question}.", question=phrase(asked.name))
+                if asked and asked.has_line(text)
+                else _beside(whole)
+            ],
+            sure=[phrase("read from the releases' classes; nothing was measured of it")],
         )
     elif fits and asked is None:
         yield Answer(
             asked=text,
             kind="nearest",
-            name=f"{text[:80]!r} is not known; the nearest that is:",
+            name=phrase("{text} is not known; the nearest that is:", text=repr(text[:80])),
             happens=[*map(_who, fits[:WRITTEN_TOLD_MAX])],
-            do=["Compare it word by word with the text: what stands in place of {} is a value, all else is constant."],
-            sure=["near by its words alone: it need not mean the same"],
+            do=[
+                phrase(
+                    "Compare it word by word with the text: what stands in place of {} is a value, all else is constant.",
+                )
+            ],
+            sure=[phrase("near by its words alone: it need not mean the same")],
         )
 
 
@@ -645,8 +776,13 @@ def _beside(fits: Sequence[Written]) -> str:
     words = {part.strip() for one in fits for part in one.fixed if letters_in(part) >= FIT_LETTERS_MIN}
     told = [one.name for one in scenarios.INCIDENTS if any(word.lower() in _told_of(one) for word in words)]
     if told:
-        return f"It is told of in {', '.join(f'`mqlab explain {name}`' for name in told[:WRITTEN_TOLD_MAX])}."
-    return "No incident of the lab tells of it. `mqlab diagnose LOG...` counts what stands beside it in whole logs."
+        return phrase(
+            "It is told of in {value}.",
+            value=", ".join(f"`mqlab explain {name}`" for name in told[:WRITTEN_TOLD_MAX]),
+        )
+    return phrase(
+        "No incident of the lab tells of it. `mqlab diagnose LOG...` counts what stands beside it in whole logs.",
+    )
 
 
 def _told_of(incident: Incident) -> str:
@@ -680,17 +816,20 @@ def _shared_letters(one: Written, text: str) -> int:
 
 
 def _who(one: Written) -> str:
-    how = {"": "throws or answers", PRINTED: "prints"}.get(one.level) or f"logs as {one.level.upper()}"
-    return f"{one.by} {how} {one.text!r} on {', '.join(one.releases)}."
+    how = {"": phrase("throws or answers"), PRINTED: phrase("prints")}.get(one.level) or phrase(
+        "logs as {level}", level=one.level.upper()
+    )
+    releases = ", ".join(one.releases)
+    return phrase("{by} {how} {text} on {releases}.", by=one.by, how=how, text=repr(one.text), releases=releases)
 
 
 def _part(one: Written) -> str:
     """Of RocketMQ, as an operator calls it."""
     package = one.by.partition(".")[0]
     return {
-        "namesrv": "name server",
-        "store": "broker's store",
-        "remoting": "broker, client or name server (remoting)",
+        "namesrv": phrase("name server"),
+        "store": phrase("broker's store"),
+        "remoting": phrase("broker, client or name server (remoting)"),
     }.get(package, package)
 
 
@@ -734,16 +873,18 @@ def _nearest(text: str) -> Iterator[Answer]:
     score |= {one: share for one, share in covered.items() if share >= (QUESTION_MIN if is_question else COVERED_MIN)}
     typed = difflib.get_close_matches(text, [*names, *keys], WRITTEN_TOLD_MAX, TYPED_LIKE_MIN)
     score |= {one: float(1 + len(typed) - place) for place, one in enumerate(typed)}
-    symptoms = {one.name: f"{one.name}: {one.symptom}" for one in scenarios.INCIDENTS}
+    symptoms = {
+        one.name: phrase("{name}: {says}", name=one.name, says=phrase(one.symptom)) for one in scenarios.INCIDENTS
+    }
     near = sorted(score, key=score.__getitem__, reverse=True)[:WRITTEN_TOLD_MAX]
     if near:
         yield Answer(
             asked=text,
             kind="nearest",
-            name=f"{text[:80]!r} is not known; the nearest that is:",
+            name=phrase("{text} is not known; the nearest that is:", text=repr(text[:80])),
             happens=[symptoms.get(one, one) for one in near],
             do=[f"mqlab explain {one!r}" for one in near[:1]],
-            sure=["near by its words alone: it need not mean the same"],
+            sure=[phrase("near by its words alone: it need not mean the same")],
         )
 
 

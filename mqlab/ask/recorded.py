@@ -8,7 +8,9 @@ import scenarios
 from analysis.ledger.lines import LEDGER, load_lines
 from analysis.ledger.runs import CountedTrial
 from analysis.ledger.since import SINCE, Bisected, load_since
+from analysis.verdicts.anew import line_anew
 from harness.faults.injections import USUAL_INJECTION, injections_of
+from harness.language import ENGLISH, language
 from harness.model.experiment import experiment_hash
 from harness.model.findings import Finding
 from harness.model.scenario import Scenario
@@ -22,7 +24,7 @@ FOLDER_OF_RECORD = Path(scenarios.__file__).parent / "record"
 def committed_ledger() -> list[Finding]:
     """Every line. Raises LedgerError."""
     path = Path(scenarios.__file__).with_name(LEDGER)
-    return [*_read(path, path.stat().st_mtime_ns if path.exists() else 0)]
+    return [*_read(path, path.stat().st_mtime_ns if path.exists() else 0, language())]
 
 
 def committed_since() -> Sequence[Bisected]:
@@ -31,9 +33,13 @@ def committed_since() -> Sequence[Bisected]:
 
 
 @lru_cache(maxsize=1)
-def _read(path: Path, _changed_ns: int) -> Sequence[Finding]:
+def _read(path: Path, _changed_ns: int, read_in: str) -> Sequence[Finding]:
     """Once for all that a process asks, until another ledger is written: 5 MB take a third of a second."""
-    return load_lines(path)
+    lines = load_lines(path)
+    if read_in == ENGLISH:
+        return lines
+    claims = {claim.id: claim for scenario in scenarios.ALL for claim in scenario.claims}
+    return [line_anew(claims[line.claim], line) if line.claim in claims else line for line in lines]
 
 
 def measured_on_defaults(ledger: Sequence[Finding]) -> list[Finding]:

@@ -16,6 +16,7 @@ from harness.audit.conf import OF_KEYS, modes_in, modes_of
 from harness.audit.finding import Severity
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED, UsageError
 from harness.host.facts import host_of_plan
+from harness.language import phrase, translated
 from harness.model.broker_conf import ConfFile, Fate, JudgedConf
 from harness.model.rules import Claim, Weight
 from harness.model.scenario import Scenario
@@ -139,15 +140,19 @@ def upgrade(options: argparse.Namespace, console: Console) -> int:
     if options.json:
         print_json({**dataclasses.asdict(found), "screen": dataclasses.asdict(shown)})
     elif options.alerts:
-        print("\n".join(line for entry in alarms(found, shown, everything=True) for line in entry))
+        print("\n".join(translated(line) for entry in alarms(found, shown, everything=True) for line in entry))
     else:
         if version_key(options.after) < version_key(options.before):
             print(
-                f"{options.after} is older than {options.before}: whether it reads what {options.before} has written is another "
-                "question, which nothing here has measured. What differs while it runs:"
+                translated(
+                    "{after} is older than {before}: whether it reads what {before} has written is another question, which "
+                    "nothing here has measured. What differs while it runs:",
+                    after=options.after,
+                    before=options.before,
+                )
             )
         told = all_lines if options.all else screen_lines
-        print("\n".join(told(found, shown, str(options.broker_conf or ""))))
+        print("\n".join(map(translated, told(found, shown, str(options.broker_conf or "")))))
     if not options.strict:
         return EXIT_OK
     conf_changed = found.settings.conf
@@ -225,7 +230,10 @@ def _settings(options: argparse.Namespace, conf: ConfFile | None, before: _Kept,
         goes=tuple(said for kind, said in old.items() if kind not in new),
         stays=tuple(said for kind, said in new.items() if kind in old),
         urgent=tuple(
-            (one.says + (f" (so it is on {options.before})" if one.kind in old else ""), one.advice) for one in urgent
+            (phrase("{says} (so it is on {release})", says=phrase(one.says), release=options.before), one.advice)
+            if one.kind in old
+            else (one.says, one.advice)
+            for one in urgent
         ),
         in_force=yours[1].in_force,
         modes=modes_in(yours[1].in_force, options.after),

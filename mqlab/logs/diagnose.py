@@ -18,7 +18,7 @@ from analysis.diagnosis.reading import ToRead, left_out, log_copies, log_files
 from analysis.diagnosis.slow_appends import LOGGED_FROM_MS, slow_appends
 from analysis.verdicts.numbers import shortened
 from harness.errors import EXIT_OK, ConfigurationError
-from harness.model.incident import NOTHING_REPLAYS
+from harness.language import phrase, translated
 from harness.printable import printable
 from harness.releases.java import find_java
 from mqlab.ask.carried import ledger_on
@@ -110,8 +110,8 @@ def diagnose(options: argparse.Namespace, console: Console) -> int:
     if options.json:
         print_json(asdict(found) | ({} if appends is None else {"appends": asdict(appends)}))
     else:
-        counted = () if appends is None else ("", *appends_shown.report(appends))
-        told = (*report(found), *(in_zone(line, found.offset_s) for line in counted))
+        of_appends = () if appends is None else ("", *appends_shown.report(appends))
+        told = (*report(found), *(in_zone(translated(line), found.offset_s) for line in of_appends))
         print("\n".join(map(_shown, told)))
     if options.reproduce:
         # With --json standard output is JSON alone.
@@ -149,91 +149,121 @@ def _write(path: Path, found: Diagnosis) -> None:
 
 
 def report(found: Diagnosis) -> Iterator[str]:
-    """The diagnosis as lines of text, with times as most of its files have them."""
+    """The diagnosis as lines of text in the reader's language, with times as most of its files have them."""
     nodes = len({one.node for one in found.files})
     files = len({one.file for one in found.files})
-    during = in_zone(_during(found.files), found.offset_s)
-    yield f"{found.lines:,} lines in {_counted(files, 'file')} of {_counted(nodes, 'node')}{during}"
+    yield translated(
+        "{lines:,} lines in {files} of {nodes}{during}",
+        lines=found.lines, files=_files_of(files), nodes=phrase("{count} node" if nodes == 1 else "{count} nodes", count=nodes),
+        during=in_zone(translated(_during(found.files)), found.offset_s),
+    )  # fmt: skip
     for zone, known_by in sorted({(one.zone, one.known_by) for one in found.files}):
         count = len({one.file for one in found.files if (one.zone, one.known_by) == (zone, known_by)})
-        yield f"  {_counted(count, 'file')} in {zone} ({known_by})"
+        yield translated(
+            "  {files} in {zone} ({known_by})", files=_files_of(count), zone=zone, known_by=phrase(known_by)
+        )
     for skew in found.skews:
-        ahead = f"{abs(skew.ahead_s):g} s {'ahead of' if skew.ahead_s > 0 else 'behind'} that of {skew.other}"
-        yield f"  the clock of {skew.node} is {ahead}, or in another zone (by {skew.pairs} pairs of {skew.by})"
-    yield from dict.fromkeys(f"  {file.file}: {file.problem}" for file in found.files if file.problem)
+        yield translated(
+            "  the clock of {node} is {seconds:g} s ahead of that of {other}, or in another zone (by {pairs} pairs of {by})"
+            if skew.ahead_s > 0
+            else "  the clock of {node} is {seconds:g} s behind that of {other}, or in another zone (by {pairs} pairs of {by})",
+            node=skew.node, seconds=abs(skew.ahead_s), other=skew.other, pairs=skew.pairs, by=phrase(skew.by),
+        )  # fmt: skip
+    yield from dict.fromkeys(f"  {file.file}: {translated(file.problem)}" for file in found.files if file.problem)
     if found.left_out:
-        more = f" and {len(found.left_out) - NAMES_SHOWN} more" if len(found.left_out) > NAMES_SHOWN else ""
-        yield f"  not read, as no log has such a name: {', '.join(found.left_out[:NAMES_SHOWN])}{more}"
+        yield translated("  not read, as no log has such a name: {files}", files=_some(found.left_out))
     if found.unknown:
-        yield f"  {found.unknown:,} lines have no layout that is known; the commonest:"
+        yield translated("  {count:,} lines have no layout that is known; the commonest:", count=found.unknown)
         yield from (f"    {one.lines:,} x {one.file}:{one.line}  {shortened(one.sample)}" for one in found.shapes)
     for one in found.incidents:
         yield ""
         yield from _incident(one, found.offset_s)
     if not found.incidents:
         yield ""
-        yield "none of the known incidents is in these logs"
-        yield from _warned(found, "their commonest warnings and errors:")
-        yield f"{len(found.silent)} incidents leave no line in logs; `mqlab explain NAME` says what to look at instead:"
+        yield translated("none of the known incidents is in these logs")
+        yield from _warned(found, translated("their commonest warnings and errors:"))
+        yield translated(
+            "{count} incidents leave no line in logs; `mqlab explain NAME` says what to look at instead:",
+            count=len(found.silent),
+        )
         yield f"  {', '.join(sorted(found.silent))}"
     else:
         if found.warned:
             yield ""
-        yield from _warned(found, "the commonest warnings and errors that are no sign of these incidents:")
+        yield from _warned(found, translated("the commonest warnings and errors that are no sign of these incidents:"))
         names = " ".join(dict.fromkeys(one.found.incident for one in found.incidents if one.is_replayed))
         yield ""
         if names:
-            yield f"see what happens in them, and which fixes work: mqlab verify {names}"
+            command = f"mqlab verify {names}"
+            yield translated("see what happens in them, and which fixes work: {command}", command=command)
         for name in dict.fromkeys(one.found.incident for one in found.incidents if not one.is_replayed):
-            yield f"{NOTHING_REPLAYS} {name}"
+            yield translated("nothing replays {name}", name=name)
 
 
 def _warned(found: Diagnosis, head: str) -> Iterator[str]:
     if found.warned:
         yield head
     for shape in found.warned:
-        during = f", {words_of(shape.from_s)} to {words_of(shape.to_s)}" if shape.from_s is not None else ""
+        during = translated(_from_to(shape.from_s, shape.to_s)) if shape.from_s is not None else ""
         yield f"  {shape.lines:,} x {shape.level}{in_zone(during, found.offset_s)}"
         yield f"    {shape.file}:{shape.line}  {shortened(shape.sample, WIDTH)}"
         yield from (f"      {shortened(below, WIDTH)}" for below in (shape.exception,) if below)
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("" if count == 1 else "s")
+def _files_of(count: int) -> str:
+    return phrase("{count} file" if count == 1 else "{count} files", count=count)
+
+
+def _some(names: Sequence[str]) -> str:
+    first = ", ".join(names[:NAMES_SHOWN])
+    return (
+        phrase("{names} and {count} more", names=first, count=len(names) - NAMES_SHOWN)
+        if names[NAMES_SHOWN:]
+        else first
+    )
+
+
+def _from_to(from_s: float | None, to_s: float | None) -> str:
+    return phrase(", {start} to {end}", start=words_of(from_s), end=words_of(to_s))
 
 
 def _during(files: Sequence[FileNote]) -> str:
     times = [at for one in files for at in (one.from_s, one.to_s) if at is not None]
-    return f", {words_of(min(times))} to {words_of(max(times))}" if times else ", none of them with a time"
+    return _from_to(min(times), max(times)) if times else phrase(", none of them with a time")
 
 
 def _incident(one: Diagnosed, offset_s: float) -> Iterator[str]:
     found = one.found
     when = (
-        f"{words_of(found.from_s)} to {words_of(found.to_s)}"
+        phrase("{start} to {end}", start=words_of(found.from_s), end=words_of(found.to_s))
         if found.from_s is not None
-        else "at a time that no line has"
+        else phrase("at a time that no line has")
     )
-    yield f"{found.incident} ({found.sure}), {in_zone(when, offset_s)}"
+    yield translated(
+        "{incident} ({sure}), {when}",
+        incident=found.incident, sure=phrase(found.sure), when=in_zone(translated(when), offset_s),
+    )  # fmt: skip
     for noun, names in (
-        ("brokers", found.brokers),
-        ("groups", found.groups),
-        ("topics", found.topics),
-        ("queues", found.queues),
+        ("  brokers: {names}", found.brokers),
+        ("  groups: {names}", found.groups),
+        ("  topics: {names}", found.topics),
+        ("  queues: {names}", found.queues),
     ):
         if names:
-            more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-            yield f"  {noun}: {', '.join(names[:NAMES_SHOWN])}{more}"
-    yield from (f"  {in_zone(sentence, offset_s)}" for sentence in found.why)
-    yield from (f"  with it: {in_zone(sentence, offset_s)}" for sentence in found.related[:NAMES_SHOWN])
-    yield from (f"  against: {in_zone(sentence, offset_s)}" for sentence in found.against)
+            yield translated(noun, names=_some(names))
+    for template, sentences in (
+        ("  {says}", found.why),
+        ("  with it: {says}", found.related[:NAMES_SHOWN]),
+        ("  against: {says}", found.against),
+    ):
+        yield from (translated(template, says=in_zone(translated(one), offset_s)) for one in sentences)
     for line in found.lines[:LINES_SHOWN]:
         yield f"  {line.file}:{line.line}  {shortened(line.text, WIDTH)}"
     if len(found.lines) > LINES_SHOWN:
-        yield f"  and {len(found.lines) - LINES_SHOWN} more lines (--json)"
-    yield f"  means: {one.because}"
-    yield f"  do: {one.advice}"
-    yield from (f"  measured: {words}" for words in _cures(one.cures))
+        yield translated("  and {count} more lines (--json)", count=len(found.lines) - LINES_SHOWN)
+    yield translated("  means: {says}", says=phrase(one.because))
+    yield translated("  do: {says}", says=phrase(one.advice))
+    yield from (translated("  measured: {says}", says=words) for words in _cures(one.cures))
 
 
 def _cures(cures: Sequence[Cure]) -> Iterator[str]:
@@ -242,4 +272,7 @@ def _cures(cures: Sequence[Cure]) -> Iterator[str]:
     for one in cures:
         said.setdefault((one.claim, one.verdict, one.summary), []).append(one.release)
     for (claim, verdict, summary), releases in said.items():
-        yield f"{', '.join(dict.fromkeys(releases))}: {summary} ({claim}, {verdict})"
+        yield phrase(
+            "{releases}: {summary} ({claim}, {verdict})",
+            releases=", ".join(dict.fromkeys(releases)), summary=summary, claim=claim, verdict=phrase(verdict),
+        )  # fmt: skip

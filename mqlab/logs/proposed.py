@@ -13,7 +13,7 @@ from analysis.diagnosis.found import Found, Logs
 from analysis.diagnosis.moments import words_of
 from analysis.diagnosis.proposal import Shown, shown_of
 from analysis.diagnosis.reading import ToRead
-from harness.model.incident import NOTHING_REPLAYS
+from harness.language import phrase, translated
 from harness.model.rocketmq import SEND_WAIT, SEND_WAIT_MS
 from harness.model.scenario import Scenario
 from mqlab.options import write_new
@@ -45,23 +45,24 @@ class Told:
 def propose(path: Path, found: Diagnosis, logs: Logs, files: Sequence[ToRead]) -> Iterator[str]:
     """Write the file; gives what to say of it. Without an incident nothing is written."""
     if not found.incidents:
-        yield f"{path} is not written: there is no incident to reproduce"
+        yield translated("{path} is not written: there is no incident to reproduce", path=path)
         return
     first = next((one.found for one in found.incidents if one.is_replayed), None)
     if first is None:
         names = ", ".join(dict.fromkeys(one.found.incident for one in found.incidents))
-        yield f"{path} is not written: {NOTHING_REPLAYS} {names}"
+        yield translated("{path} is not written: nothing replays {names}", path=path, names=names)
         return
     text, told = proposal(name_of(path), first, shown_of(first, logs, files))
     write_new(path, text)
     yield ""
-    yield f"{path}: {first.incident}, to be read and changed"
-    yield f"  from the logs: {'; '.join(told.logs) or 'nothing but the incident'}"
-    yield f"  defaults: {'; '.join(told.defaults) or 'none'}"
+    yield translated("{path}: {incident}, to be read and changed", path=path, incident=first.incident)
+    from_logs = "; ".join(told.logs) or phrase("nothing but the incident")
+    yield translated("  from the logs: {numbers}", numbers=from_logs)
+    yield translated("  defaults: {numbers}", numbers="; ".join(told.defaults) or phrase("none"))
     others = [one.found.incident for one in found.incidents if one.found.incident != first.incident]
     if others:
-        yield f"  not in it: {', '.join(dict.fromkeys(others))}"
-    yield f"  run it: mqlab reproduce {path}, or to judge its claims: mqlab verify {path}"
+        yield translated("  not in it: {incidents}", incidents=", ".join(dict.fromkeys(others)))
+    yield translated("  run it: mqlab reproduce {path}, or to judge its claims: mqlab verify {path}", path=path)
 
 
 def proposal(name: str, found: Found, shown: Shown) -> tuple[str, Told]:

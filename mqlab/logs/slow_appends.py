@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from analysis.diagnosis.moments import words_of
 from analysis.diagnosis.slow_appends import LOGGED_FROM_MS, SlowAppends
+from harness.language import phrase
 from harness.printable import counted
 
 SHOWN = 10
@@ -14,18 +15,37 @@ BAR = 40
 
 def report(found: SlowAppends) -> Iterator[str]:
     """As lines of text."""
-    yield f"{counted(len(found.appends), 'append')} of more than {found.threshold_ms:,} ms"
+    yield phrase(
+        "{appends} of more than {threshold_ms:,} ms",
+        appends=counted(len(found.appends), "append"),
+        threshold_ms=found.threshold_ms,
+    )
     if found.threshold_ms < LOGGED_FROM_MS:
-        yield f"RocketMQ logs an append from {LOGGED_FROM_MS} ms on: shorter ones are in the counts by duration only"
+        yield phrase(
+            "RocketMQ logs an append from {least_ms} ms on: shorter ones are in the counts by duration only",
+            least_ms=LOGGED_FROM_MS,
+        )
     for one in sorted(found.appends, key=lambda append: -append.ms)[:SHOWN]:
-        yield f"  {words_of(one.at_s) or 'no time'}  {one.ms:g} ms  {one.file}:{one.line}"
-    yield from _bars("appends over the threshold, by minute", found.by_minute)
-    yield from _bars("all appends, by duration", {name: count for name, count in found.durations.items() if count})
+        at = words_of(one.at_s) or phrase("no time")
+        yield phrase("  {at}  {ms:g} ms  {file}:{line}", at=at, ms=one.ms, file=one.file, line=one.line)
+    yield from _bars(phrase("appends over the threshold, by minute"), found.by_minute)
+    yield from _bars(
+        phrase("all appends, by duration"), {name: count for name, count in found.durations.items() if count}
+    )
     if (gone := found.unreachable) is not None:
-        during = f", {words_of(gone.from_s)} to {words_of(gone.to_s)}" if gone.from_s is not None else ""
-        noun = "line" if gone.lines == 1 else "lines"
+        during = (
+            phrase(", {start} to {end}", start=words_of(gone.from_s), end=words_of(gone.to_s))
+            if gone.from_s is not None
+            else ""
+        )
         yield ""
-        yield f"a broker or name server could not be reached: {gone.lines:,} {noun}{during}, first {gone.file}:{gone.line}"
+        yield phrase(
+            "a broker or name server could not be reached: {lines}{during}, first {file}:{line}",
+            lines=counted(gone.lines, "line"),
+            during=during,
+            file=gone.file,
+            line=gone.line,
+        )
 
 
 def _bars(title: str, counts: Mapping[str, int]) -> Iterator[str]:

@@ -9,7 +9,6 @@ from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, over
 from analysis.diagnosis.moments import words_of
 from harness.language import phrase
 from harness.model.log_events import Logged, LogPattern
-from harness.printable import counted
 
 GAP_S = 300.0
 LINES_MIN = 2
@@ -52,8 +51,8 @@ def without(logs: Logs) -> Iterator[Found]:
             yield Found(
                 pattern=LogPattern.NO_ROUTE, sure=Sure.POSSIBLE if against else Sure.LIKELY, from_s=from_s, to_s=to_s,
                 topics=distinct([topic]), lines=lines_of(group), against=tuple(against),
-                why=(phrase("name servers had no route of {topic}, by {count}",
+                why=(phrase("name servers had no route of {topic}, by {lines}",
                     topic=topic or phrase("a topic"),
-                    count=counted(lines, "line"),
+                    lines=phrase("{count} line" if lines == 1 else "{count} lines", count=lines),
                 ),),
             )  # fmt: skip
