@@ -9,6 +9,7 @@ from analysis.report.document import ReportData
 from analysis.verdicts.numbers import parameter, quantity
 from analysis.verdicts.order import natural_key
 from analysis.verdicts.words import in_order, is_mismatch, left_open
+from harness.language import joined, phrase
 from harness.model.cells import ParameterValue
 from harness.model.findings import Finding
 from harness.model.scenario import Shown
@@ -123,7 +124,9 @@ def _by_claim(findings: Iterable[Finding], says: Mapping[str, str]) -> list[Clai
             status=status,
             says=says.get(claim, of[0].summary),
             releases=tuple(dict.fromkeys(one.release for one in of)),
-            known_by="; ".join(dict.fromkeys(words for one in of for words in (one.reason, left_open(one)) if words)),
+            known_by=joined(
+                "; ", dict.fromkeys(words for one in of for words in (one.reason, left_open(one)) if words)
+            ),
         )
         for (claim, status), of in found.items()
     ]
@@ -169,7 +172,7 @@ def _table(
     values = sorted({key[2] for key in here if key[2] != ""}, key=str if not here else _number)
     rows = [
         AnswerRow(
-            label=f"{release}, {label}" if len(arms) > 1 else release,
+            label=phrase("{release}, {label}", release=release, label=phrase(label)) if len(arms) > 1 else release,
             cells=_cells([(release, arm, value) for value in values], here, kept),
         )
         for label, arm in arms
@@ -198,4 +201,4 @@ def _between(counts: Sequence[int]) -> str:
     if not counts:
         return ""
     low, high = min(counts), max(counts)
-    return str(low) if low == high else f"{low} to {high}"
+    return str(low) if low == high else phrase("{low} to {high}", low=low, high=high)

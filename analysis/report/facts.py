@@ -11,12 +11,13 @@ from analysis.report.document import ReportData
 from analysis.report.injections import by_injection
 from analysis.verdicts.numbers import NARROW_SPACE, number, parameter
 from analysis.verdicts.order import natural_key
+from harness.language import phrase
 from harness.rundir.integrity import FOREIGN, UNVOUCHED
 from harness.rundir.reading import DAMAGED
 
 DAMAGE_MAX = 20
 
-LEFT_OUT = "No verdict rests on what is foreign, and all else stands."
+LEFT_OUT = phrase("No verdict rests on what is foreign, and all else stands.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,20 +34,27 @@ def warnings(data: ReportData) -> tuple[str, ...]:
     manifest = data.manifest
     found = list(evidence_told(manifest.notes, manifest.command))
     if not data.findings:
-        found.append("This run has no findings. Nothing was confirmed, and nothing was refuted.")
+        found.append(phrase("This run has no findings. Nothing was confirmed, and nothing was refuted."))
     if manifest.incidents == ("load",):
         # A load has one trial, which says better than the run how far it came.
         found += [
             f"{reason[:1].upper()}{reason[1:]}." for one in data.trials for reason in (*one.exclusions, *one.notes)
         ]
     elif manifest.status != "complete":
-        found.append(f"This run is {manifest.status}, not complete. What follows rests on the trials that were made.")
+        found.append(
+            phrase(
+                "This run is {status}, not complete. What follows rests on the trials that were made.",
+                status=phrase(manifest.status),
+            )
+        )
     if manifest.budget == "quick":
         found.append(
-            "Quick run: fewer trials and cells than a full run. Good for a first look; the ledger takes full runs only."
+            phrase(
+                "Quick run: fewer trials and cells than a full run. Good for a first look; the ledger takes full runs only.",
+            )
         )
     if manifest.dirty:
-        found.append("The tree had uncommitted changes: the commit does not name exactly what was run.")
+        found.append(phrase("The tree had uncommitted changes: the commit does not name exactly what was run."))
     return tuple(found)
 
 
@@ -89,15 +97,17 @@ def facts(data: ReportData) -> tuple[Fact, ...]:
     if not clients:
         clients = [f"{release} for {cluster}" for cluster, release in manifest.client_releases.items()]
     found = [
-        Fact(name="Releases", value=", ".join(manifest.releases)),
-        Fact(name="Clients", value=", ".join(clients)),
-        Fact(name="Budget", value=manifest.budget, note=_budget(by_injection(data).trials)),
-        Fact(name="Host", value=", ".join(filter(None, machine)), note=host.kernel or host.system),
-        Fact(name="Java of the brokers", value=host.java, note=host.java_source),
-        Fact(name="Backend", value=manifest.backend),
-        Fact(name="Seed", value=str(manifest.seed)),
-        Fact(name="Commit", value=manifest.commit[:12], note="with uncommitted changes" if manifest.dirty else ""),
-        Fact(name="Started", value=manifest.created.replace("T", " ").replace("Z", " UTC")),
+        Fact(name=phrase("Releases"), value=", ".join(manifest.releases)),
+        Fact(name=phrase("Clients"), value=", ".join(clients)),
+        Fact(name=phrase("Budget"), value=manifest.budget, note=_budget(by_injection(data).trials)),
+        Fact(name=phrase("Host"), value=", ".join(filter(None, machine)), note=host.kernel or host.system),
+        Fact(name=phrase("Java of the brokers"), value=host.java, note=host.java_source),
+        Fact(name=phrase("Backend"), value=manifest.backend),
+        Fact(name=phrase("Seed"), value=str(manifest.seed)),
+        Fact(
+            name=phrase("Commit"), value=manifest.commit[:12], note="with uncommitted changes" if manifest.dirty else ""
+        ),
+        Fact(name=phrase("Started"), value=manifest.created.replace("T", " ").replace("Z", " UTC")),
     ]
     return tuple(fact for fact in found if fact.value)
 
@@ -106,7 +116,7 @@ def counted(data: ReportData) -> str:
     """How many of the trials count, in words."""
     trials = by_injection(data).trials
     counting = sum(trial.counts for trial in trials)
-    return f"{number(counting)} of {number(len(trials))} trials count"
+    return phrase("{count} of {trials} trials count", count=number(counting), trials=number(len(trials)))
 
 
 def _gibibytes(size: int | None) -> str:

@@ -51,7 +51,7 @@ from analysis.verdicts.words import (
     tally_words,
     unlike,
 )
-from harness.language import tag, translated
+from harness.language import phrase, tag, translated
 from harness.model.findings import Finding
 
 TEMPLATE = "report.html.j2"
@@ -59,11 +59,11 @@ PICTURES_MAX = 3
 """Of so many incidents each has its picture on the first screens; of more the tables alone."""
 
 YOUR_TURN = {
-    "your broker.conf": "mqlab audit --broker-conf broker.conf",
-    "your upgrade": "mqlab upgrade --from RELEASE --to RELEASE --broker-conf broker.conf",
-    "your logs": "mqlab diagnose LOG...",
-    "your load": "mqlab load --rate SENDS_PER_S --broker-conf broker.conf",
-    "an error line": "mqlab explain 'LINE'",
+    phrase("your broker.conf"): "mqlab audit --broker-conf broker.conf",
+    phrase("your upgrade"): "mqlab upgrade --from RELEASE --to RELEASE --broker-conf broker.conf",
+    phrase("your logs"): "mqlab diagnose LOG...",
+    phrase("your load"): "mqlab load --rate SENDS_PER_S --broker-conf broker.conf",
+    phrase("an error line"): "mqlab explain 'LINE'",
 }
 
 EXCERPT_LENGTH_MAX = 1500
@@ -147,7 +147,11 @@ def render(data: ReportData, record: Sequence[Finding] = ()) -> str:
             incidents=incidents,
             reason_meanings=_meanings_in(data.findings) if is_short else REASON_MEANINGS,
             logs=[
-                (log.file, f"{number(log.unmatched)} of {number(log.lines)} lines", log.sample)
+                (
+                    log.file,
+                    phrase("{count} of {lines} lines", count=number(log.unmatched), lines=number(log.lines)),
+                    log.sample,
+                )
                 for log in sorted(data.logs.unmatched, key=lambda log: (-log.unmatched, log.file))
             ],
             style=Markup(asset("style.css")),  # our own file, not data

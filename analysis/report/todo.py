@@ -9,6 +9,7 @@ from analysis.ledger.agreement import NOT_TRIED, Agreement, Standing
 from analysis.report.document import ReportData
 from analysis.verdicts.order import natural_key
 from analysis.verdicts.words import is_mismatch
+from harness.language import joined, phrase
 from harness.model.findings import Finding
 from harness.model.verdicts import Reason, VerdictKind
 
@@ -38,43 +39,52 @@ def _standing(compared: Sequence[Agreement]) -> Iterator[Todo]:
     differ = {one.claim for one in compared if one.standing is Standing.DIFFERS}
     agree = sum(one.standing is Standing.AGREES for one in compared)
     if differ:
-        says = "What this run saw is not what the record has, on this machine or with these settings:"
+        says = phrase("What this run saw is not what the record has, on this machine or with these settings:")
         yield Todo(says=says, claims=tuple(sorted(differ, key=natural_key)))
     elif agree:
-        yield Todo(
-            says=f"Nothing differs from the record: {agree} of the {len(compared)} findings that were tried are as recorded"
-            + "".join(
-                f", {count} {words}"
-                for kind, words in (
-                    (Standing.UNSEEN, "have a deciding part that a quick run skips"),
-                    (Standing.TOO_FEW, str(Standing.TOO_FEW)),
-                )
-                if (count := sum(one.standing is kind for one in compared))
+        others = (
+            phrase(", {count} {what}", count=count, what=words)
+            for kind, words in (
+                (Standing.UNSEEN, phrase("have a deciding part that a quick run skips")),
+                (Standing.TOO_FEW, phrase(Standing.TOO_FEW)),
             )
-            + "."
+            if (count := sum(one.standing is kind for one in compared))
+        )
+        yield Todo(
+            says=phrase(
+                "Nothing differs from the record: {count} of the {tried} findings that were tried are as recorded{others}.",
+                count=agree,
+                tried=len(compared),
+                others=joined("", others),
+            )
         )
 
 
 def _todos(data: ReportData) -> Iterator[Todo]:
     if data.manifest.status != "complete":
-        yield Todo(says="The run is not complete: go on with it.", command="mqlab verify --resume RUN_DIR")
+        yield Todo(says=phrase("The run is not complete: go on with it."), command="mqlab verify --resume RUN_DIR")
     findings = data.findings
     if refuted := _claims(findings, lambda one: one.status == VerdictKind.REFUTED):
-        yield Todo(says="Do not rest on what is refuted on your release:", claims=refuted)
+        yield Todo(says=phrase("Do not rest on what is refuted on your release:"), claims=refuted)
     if differing := tuple(sorted(differs_between_releases(findings), key=natural_key)):
-        yield Todo(says="Before an upgrade, read what differs between releases:", claims=differing)
+        yield Todo(says=phrase("Before an upgrade, read what differs between releases:"), claims=differing)
     if unlike := _claims(findings, is_mismatch):
-        yield Todo(says="What the release's code had led us to expect otherwise deserves a second look:", claims=unlike)
+        says = phrase("What the release's code had led us to expect otherwise deserves a second look:")
+        yield Todo(says=says, claims=unlike)
     undecided = _claims(findings, lambda one: one.verdict is VerdictKind.UNDECIDED and was_tried(one))
     if undecided and data.manifest.budget == "quick":
         yield Todo(
-            says=f"{len(undecided)} claims were tried too seldom for a verdict, as in any quick run; a full run decides them.",
+            says=phrase(
+                "{count} claims were tried too seldom for a verdict, as in any quick run; a full run decides them.",
+                count=len(undecided),
+            ),
             command=f"mqlab verify {' '.join(data.manifest.incidents)}",
         )
     elif undecided:
-        yield Todo(says="Undecided is not a pass; the reason says what would decide these:", claims=undecided)
+        says = phrase("Undecided is not a pass; the reason says what would decide these:")
+        yield Todo(says=says, claims=undecided)
     if not refuted and not undecided and findings:
-        yield Todo(says="Nothing was refuted. Look below for how far each verdict carries.")
+        yield Todo(says=phrase("Nothing was refuted. Look below for how far each verdict carries."))
 
 
 def differs_between_releases(findings: Sequence[Finding]) -> set[str]:

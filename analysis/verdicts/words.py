@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from analysis.verdicts.order import natural_key
+from harness.language import joined, phrase
 from harness.model.findings import Finding
 from harness.model.verdicts import HOLDS_IN_PART, REFUTED_IN_PART, Reason, VerdictKind
 
@@ -99,7 +100,7 @@ def spoken(status: str) -> str:
 
 def listed(words: Sequence[str]) -> str:
     """``a, b and c``."""
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else ""
+    return joined(" and ", filter(None, (", ".join(words[:-1]), words[-1]))) if words else ""
 
 
 def is_mismatch(finding: Judged) -> bool:
@@ -133,7 +134,7 @@ def verdict_words(finding: Finding) -> str:
 
 def left_open(finding: Finding) -> str:
     """``not settled where synchronous (evidence damaged)`` of a claim that is refuted elsewhere; else empty."""
-    return f"not settled where {listed(finding.not_settled)}" if finding.not_settled else ""
+    return phrase("not settled where {scopes}", scopes=listed(finding.not_settled)) if finding.not_settled else ""
 
 
 def tally(findings: Iterable[Finding]) -> Tally:
