@@ -6,6 +6,7 @@ itself is a rolling restart: what it shows comes of the restarts, not of the oth
 
 from __future__ import annotations
 
+from harness.language import phrase
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import NoFault, RollingUpgrade, UpgradeStep
 from harness.model.loads import KeyedSends
@@ -19,11 +20,18 @@ NODES: tuple[UpgradeStep, ...] = ("namesrv", "slave", "master")
 CLIENTS: tuple[UpgradeStep, ...] = ("consumer", "producer")
 ROUTE_S = 35.0
 """Producers ask for their routes every 30 s."""
-ORDER = ("the name servers", "the slaves", "the masters", "the consumers", "the producers")
+ORDER = (
+    phrase("the name servers"),
+    phrase("the slaves"),
+    phrase("the masters"),
+    phrase("the consumers"),
+    phrase("the producers"),
+)
 """What the steps of ``NODES`` and ``CLIENTS`` are, in an operator's words."""
-FIRST = (
-    f"before each master is stopped: mqadmin wipeWritePerm -n 'NAMESRV;NAMESRV' -b BROKERNAME, and wait for {ROUTE_S:g} s, in "
-    "which producers ask for their routes"
+FIRST = phrase(
+    "before each master is stopped: mqadmin wipeWritePerm -n 'NAMESRV;NAMESRV' -b BROKERNAME, and wait for {seconds:g} s, in "
+    "which producers ask for their routes",
+    seconds=ROUTE_S,
 )
 BROKERS = BrokerSettings(conf={"timerFlushIntervalMs": "60000", "waitTimeMillsInSendQueue": "30000"})
 """A broker of 5.x compares its timer wheel once a second by default; 4.x does not know the setting. And what a broker that has

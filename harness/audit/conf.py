@@ -12,6 +12,7 @@ from harness.audit.flushes import one_send_thread
 from harness.audit.reading import BrokerReading
 from harness.audit.slaves import serves_no_reads
 from harness.audit.values import OF_FILES
+from harness.language import joined, phrase
 from harness.model import rocketmq
 from harness.model.broker_conf import (
     BACKSLASH,
@@ -129,10 +130,17 @@ def judge_conf(conf: ConfFile, release: str) -> ConfJudged:
         has_attributes=has(release, Feature.ATTRIBUTES),
         version=version_key(release),
     )
-    held = f"holds the put lock for {busy_ms:,.0f} ms" if busy_ms > 0 else "is under way"
-    refuses = f"an append that {held} ({rocketmq.PAGE_CACHE_BUSY})"
+    held = (
+        phrase("holds the put lock for {busy_ms:,.0f} ms", busy_ms=busy_ms) if busy_ms > 0 else phrase("is under way")
+    )
+    refuses = phrase(
+        "an append that {held} ({page_cache_busy})",
+        held=held,
+        page_cache_busy=rocketmq.PAGE_CACHE_BUSY,
+    )
     if broker.has_pool:
-        refuses += f", or a transient store pool whose {_pool_size(settings)} buffers are all in use"
+        pool = phrase(", or a transient store pool whose {count} buffers are all in use", count=_pool_size(settings))
+        refuses = joined("", (refuses, pool))
     found = [
         *_keys(conf, judged, where),
         *_busy(settings, busy_ms, where),
@@ -173,7 +181,7 @@ def _keys(conf: ConfFile, judged: JudgedConf, where: str) -> Iterator[AuditFindi
     for odd in conf.oddities:
         says = odd.says
         if odd.kind == COMMENT and by_key[odd.key].says and by_key[odd.key].fate is not Fate.UNKNOWN:
-            says += f": {by_key[odd.key].says}"
+            says = phrase("{says}: {more}", says=phrase(says), more=phrase(by_key[odd.key].says))
             told.add(odd.key)
         if odd.kind == BYTE_ORDER_MARK:
             told.add(next(iter(conf.entries)))
@@ -181,13 +189,13 @@ def _keys(conf: ConfFile, judged: JudgedConf, where: str) -> Iterator[AuditFindi
     unknown = [one for one in judged.of(Fate.UNKNOWN) if one.key not in told]
     for advice in dict.fromkeys(one.advice for one in unknown):
         of_it = [one for one in unknown if one.advice == advice]
-        lines = (
-            f"line{'s' if len(of_it) > 1 else ''} {', '.join(str(one.line) for one in of_it)}: "
-            if of_it[0].line
-            else ""
-        )
+        lines: str = ""
+        if of_it[0].line:
+            numbers = ", ".join(str(one.line) for one in of_it)
+            lines = phrase("lines {lines}: " if len(of_it) > 1 else "line {lines}: ", lines=numbers)
         names = ", ".join(excerpt(one.key) for one in of_it)
-        yield _warning(IGNORED_KEYS, where, f"{lines}this release does not know and ignores {names}", advice)
+        says = phrase("{lines}this release does not know and ignores {keys}", lines=lines, keys=names)
+        yield _warning(IGNORED_KEYS, where, says, advice)
     for kind, fate in ((DEAD_KEYS, Fate.DEAD), (IGNORED_VALUES, Fate.IGNORED), (READ_OTHERWISE, Fate.READ)):
         for one in judged.of(fate):
             # A value with a blank behind it is ignored for a default that says the same.
@@ -198,10 +206,19 @@ def _keys(conf: ConfFile, judged: JudgedConf, where: str) -> Iterator[AuditFindi
                 says, advice = one.says, one.advice
                 if one.key == ACL and one.value == "true" and fate is Fate.DEAD and not is_open:
                     says, advice = (
-                        f"nothing reads it, and {AUTHENTICATION}, which takes its place, is on",
-                        "Remove the line.",
+                        phrase(
+                            "nothing reads it, and {authentication}, which takes its place, is on",
+                            authentication=AUTHENTICATION,
+                        ),
+                        phrase("Remove the line."),
                     )
-                yield AuditFinding(kind=kind, severity=severity, where=where, says=f"{one.at}: {says}", advice=advice)
+                yield AuditFinding(
+                    kind=kind,
+                    severity=severity,
+                    where=where,
+                    says=phrase("{at}: {says}", at=phrase(one.at), says=phrase(says)),
+                    advice=advice,
+                )
 
 
 def _busy(settings: Mapping[str, str], busy_ms: float, where: str) -> Iterator[AuditFinding]:
@@ -210,24 +227,40 @@ def _busy(settings: Mapping[str, str], busy_ms: float, where: str) -> Iterator[A
         yield _warning(
             "busy-early",
             where,
-            f"{rocketmq.PAGE_CACHE_BUSY} {busy_ms:,.0f} refuses sends from shorter stalls than the default of "
-            f"{rocketmq.PAGE_CACHE_BUSY_MS:,.0f} ms does",
-            "Leave it out, unless clients shall go to another broker that soon.",
+            phrase(
+                "{page_cache_busy} {busy_ms:,.0f} refuses sends from shorter stalls than the default of "
+                "{page_cache_busy_ms:,.0f} ms does",
+                page_cache_busy=rocketmq.PAGE_CACHE_BUSY,
+                busy_ms=busy_ms,
+                page_cache_busy_ms=rocketmq.PAGE_CACHE_BUSY_MS,
+            ),
+            phrase("Leave it out, unless clients shall go to another broker that soon."),
         )
     if settings.get("brokerFastFailureEnable") == "false":
         yield _warning(
             "no-fast-failure",
             where,
-            "brokerFastFailureEnable is off: sends wait in the queue for as long as the stall lasts, and time out at their clients",
-            "Turn it on, so that a client can try another broker.",
+            phrase(
+                "brokerFastFailureEnable is off: sends wait in the queue for as long as the stall lasts, and time "
+                "out at their clients",
+            ),
+            phrase("Turn it on, so that a client can try another broker."),
         )
     elif wait_ms >= busy_ms > 0:
         yield _warning(
             "wait-over-busy",
             where,
-            f"{rocketmq.SEND_WAIT} {wait_ms:,.0f} has no effect beyond {busy_ms:,.0f} ms of one slow append: the page cache counts "
-            "as busy by then, and queued sends are refused for that",
-            f"mqlab tune --rate HZ --stall MS,... --wait {wait_ms:g} says what each value costs at your load.",
+            phrase(
+                "{send_wait} {wait_ms:,.0f} has no effect beyond {busy_ms:,.0f} ms of one slow append: the page "
+                "cache counts as busy by then, and queued sends are refused for that",
+                send_wait=rocketmq.SEND_WAIT,
+                wait_ms=wait_ms,
+                busy_ms=busy_ms,
+            ),
+            phrase(
+                "mqlab tune --rate HZ --stall MS,... --wait {wait_ms:g} says what each value costs at your load.",
+                wait_ms=wait_ms,
+            ),
         )
 
 
@@ -237,18 +270,15 @@ def _pool(broker: BrokerReading) -> Iterator[AuditFinding]:
         yield _warning(
             "pool-off",
             where,
-            f"{POOL} does nothing: "
-            + (
-                "the log of a DLedger group does not use it"
+            phrase(
+                "transientStorePoolEnable does nothing: the log of a DLedger group does not use it{flush}"
                 if broker.in_group
-                else "this release leaves the pool off on a slave"
-            )
-            + (
-                ", and with SYNC_FLUSH"
+                else "transientStorePoolEnable does nothing: this release leaves the pool off on a slave{flush}",
+                flush=phrase(", and with SYNC_FLUSH")
                 if settings.get("flushDiskType") == "SYNC_FLUSH" and not broker.has_attributes
-                else ""
+                else "",
             ),
-            "Take appends to be exposed to the page cache, as without the pool.",
+            phrase("Take appends to be exposed to the page cache, as without the pool."),
         )
     size = _pool_size(settings)
     if has_pool and size < POOL_SIZE_MIN:
@@ -256,6 +286,10 @@ def _pool(broker: BrokerReading) -> Iterator[AuditFinding]:
             kind="pool-too-small",
             severity=Severity.CRITICAL,
             where=where,
-            says=f"a pool of {size} buffers refuses sends without any stall",
-            advice=f"{POOL_SIZE} of {POOL_SIZE_DEFAULT} or more; each buffer is as long as a commit-log file.",
+            says=phrase("a pool of {size} buffers refuses sends without any stall", size=size),
+            advice=phrase(
+                "{pool_size} of {pool_size_default} or more; each buffer is as long as a commit-log file.",
+                pool_size=POOL_SIZE,
+                pool_size_default=POOL_SIZE_DEFAULT,
+            ),
         )

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from harness.audit.finding import AuditFinding, Severity
 from harness.audit.reading import OVERDUE_S, BrokerReading
 from harness.audit.settings import whole_of
+from harness.language import phrase
 from harness.model.rocketmq import DELAY_OFFSETS, DELAY_OFFSETS_MS, SERVER_SIDE_RESET
 
 WRITES_AT_SHUTDOWN = (4, 9, 7)
@@ -49,7 +50,11 @@ def reset_stops(broker: BrokerReading) -> Iterator[AuditFinding]:
             kind="reset-stops-members",
             severity=Severity.WARNING,
             where=broker.words,
-            says=f"{SERVER_SIDE_RESET} is false: a reset of offsets stops each member of its group for 10 s, as on 4.6.0 and 4.9.7",
+            says=phrase(
+                "{server_side_reset} is false: a reset of offsets stops each member of its group for 10 s, as on "
+                "4.6.0 and 4.9.7",
+                server_side_reset=SERVER_SIDE_RESET,
+            ),
         )
 
 

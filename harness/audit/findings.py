@@ -25,6 +25,7 @@ from harness.audit.settings import whole_of
 from harness.audit.slaves import slaves_unread
 from harness.audit.transactions import commits_lost, deletion_asks_again, takes_a_core
 from harness.audit.values import OF_RUNNING
+from harness.language import phrase
 from harness.model import rocketmq
 from harness.protocol.registration import topic_bytes, topics_at_limit
 
@@ -234,19 +235,26 @@ def pool_loses_data(broker: BrokerReading) -> Iterator[AuditFinding]:
             kind="pool-delays-sends",
             severity=Severity.WARNING,
             where=broker.words,
-            says="transientStorePoolEnable is on with SYNC_FLUSH, too, which leaves it off on 4.6.0 and 4.9.7: a send waits "
-            f"until its buffer is committed, every {commit_ms} ms, and flushed. That a broker with the pool loses messages "
-            "as it dies was measured with ASYNC_FLUSH alone",
-            advice="Remove transientStorePoolEnable. What sends and a death cost with both: mqlab verify pool-loss --arm "
-            "incident-killed,incident-killed-pool --set broker.flushDiskType=SYNC_FLUSH",
+            says=phrase(
+                "transientStorePoolEnable is on with SYNC_FLUSH, too, which leaves it off on 4.6.0 and 4.9.7: a "
+                "send waits until its buffer is committed, every {commit_ms} ms, and flushed. That a broker with "
+                "the pool loses messages as it dies was measured with ASYNC_FLUSH alone",
+                commit_ms=commit_ms,
+            ),
+            advice=phrase(
+                "Remove transientStorePoolEnable. What sends and a death cost with both: mqlab verify pool-loss "
+                "--arm incident-killed,incident-killed-pool --set broker.flushDiskType=SYNC_FLUSH",
+            ),
         )
         return
     yield AuditFinding(
         kind="pool-loses-data",
         severity=Severity.WARNING,
         where=broker.words,
-        says="transientStorePoolEnable is on: acknowledged messages are in the process's own memory for some time",
-        advice="A broker that dies loses them; leave it off where no message may be lost.",
+        says=phrase(
+            "transientStorePoolEnable is on: acknowledged messages are in the process's own memory for some time",
+        ),
+        advice=phrase("A broker that dies loses them; leave it off where no message may be lost."),
     )
 
 
@@ -259,7 +267,7 @@ def acknowledges_alone(broker: BrokerReading) -> Iterator[AuditFinding]:
             kind="sync-master-alone",
             severity=Severity.WARNING,
             where=broker.words,
-            says="SYNC_MASTER with inSyncReplicas=1 waits for no slave: it acknowledges what only it has",
+            says=phrase("SYNC_MASTER with inSyncReplicas=1 waits for no slave: it acknowledges what only it has"),
         )
 
 
@@ -270,14 +278,25 @@ def lock_settings(broker: BrokerReading) -> Iterator[AuditFinding]:
     # A time of 0 counts as absent, since nothing can be divided by it.
     life_ms = max(0, whole_of(broker.conf, rocketmq.LOCK_LIFE, 0)) or rocketmq.LOCK_LIFE_MS
     interval_ms = max(0, whole_of(broker.conf, rocketmq.LOCK_INTERVAL, 0)) or rocketmq.LOCK_INTERVAL_MS
-    short = f"; a lock of {life_ms:,.0f} ms, renewed every {interval_ms:,.0f} ms, would be {life_ms / interval_ms:g} renewals long"
+    short = phrase(
+        "; a lock of {life_ms:,.0f} ms, renewed every {interval_ms:,.0f} ms, would be {renewals:g} renewals long",
+        life_ms=life_ms,
+        interval_ms=interval_ms,
+        renewals=life_ms / interval_ms,
+    )
     yield AuditFinding(
         kind="lock-settings",
         severity=Severity.WARNING,
         where=broker.words,
-        says="lock times in broker.conf have no effect" + (short if life_ms < LOCK_RATIO * interval_ms else ""),
-        advice=f"Set them as -D{rocketmq.LOCK_LIFE} of the broker and -D{rocketmq.LOCK_INTERVAL} of the client, the first "
-        "three times the second.",
+        says=phrase(
+            "lock times in broker.conf have no effect{short}", short=short if life_ms < LOCK_RATIO * interval_ms else ""
+        ),
+        advice=phrase(
+            "Set them as -D{lock_life} of the broker and -D{lock_interval} of the client, the first three times the "
+            "second.",
+            lock_life=rocketmq.LOCK_LIFE,
+            lock_interval=rocketmq.LOCK_INTERVAL,
+        ),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from harness.audit.finding import AuditFinding, Severity
 from harness.audit.reading import BrokerReading
+from harness.language import phrase
 
 WAITS = (4, 6)
 """The last releases known here whose send threads wait for a flush (CommitLog.handleDiskFlush of 4.6.0; those of 4.9.7 do not)."""
@@ -20,5 +21,5 @@ def one_send_thread(broker: BrokerReading) -> Iterator[AuditFinding]:
             kind="one-message-a-flush",
             severity=Severity.WARNING,
             where=broker.words,
-            says="SYNC_FLUSH with one send thread stores one message a flush, however many producers send",
+            says=phrase("SYNC_FLUSH with one send thread stores one message a flush, however many producers send"),
         )

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from harness.audit.finding import AuditFinding, Severity
 from harness.audit.reading import BrokerReading, Reading
+from harness.language import phrase
 
 SLAVE_READ, REFUSES_SINCE = "slaveReadEnable", (5,)
 """PullMessageProcessor.rejectRequest of 5.3.3 and 5.5.0 looks at it; a slave of 4.6.0 and 4.9.7 answers all the same."""
@@ -27,10 +28,9 @@ def serves_no_reads(broker: BrokerReading, *, master_lives: bool = True) -> Iter
             kind="reads-refused-by-slave",
             severity=Severity.WARNING if master_lives else Severity.CRITICAL,
             where=broker.words,
-            says=f"{SLAVE_READ} is false: "
-            + (
-                "if its master dies, nobody reads its backlog"
+            says=phrase(
+                "slaveReadEnable is false: if its master dies, nobody reads its backlog"
                 if master_lives
-                else "its master does not answer, and nobody reads its backlog, as it refuses every pull"
+                else "slaveReadEnable is false: its master does not answer, and nobody reads its backlog, as it refuses every pull",
             ),
         )

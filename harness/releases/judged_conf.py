@@ -16,6 +16,7 @@ from decimal import Decimal
 from functools import cache
 
 from harness.errors import ConfigurationError, nearest
+from harness.language import phrase
 from harness.model.broker_conf import ConfFile, Fate, JudgedConf, JudgedKey
 from harness.printable import excerpt
 from harness.releases.border import told
@@ -35,14 +36,16 @@ CONTAINERS = frozenset({"brokerConfigPaths"})
 COMMON = frozenset({"listenPort", "namesrvAddr", "fetchNamesrvAddrByAddressServer", "rocketmqHome", "bindAddress"})
 """Keys of brokers that other nodes have as well."""
 
-ACL_GONE = "the access control lists of 4.x are gone, and the broker asks nobody who sends a request"
-ACL_INSTEAD = (
-    "Set, before others can reach the broker: authenticationEnabled=true with authenticationMetadataProvider="
-    "org.apache.rocketmq.auth.authentication.provider.LocalAuthenticationMetadataProvider, initAuthenticationUser="
-    '{"username":"U","password":"P"}, and innerClientAuthenticationCredentials={"accessKey":"U","secretKey":"P"} for slaves; '
-    "then authorizationEnabled=true with authorizationMetadataProvider="
-    "org.apache.rocketmq.auth.authorization.provider.LocalAuthorizationMetadataProvider. migrateAuthFromV1Enabled=true takes "
-    "the accounts of plain_acl.yml over. Clients sign as before; try a request without keys: it has to end with CODE 16."
+ACL_GONE = phrase("the access control lists of 4.x are gone, and the broker asks nobody who sends a request")
+ACL_INSTEAD = phrase(
+    "Set, before others can reach the broker: authenticationEnabled=true with "
+    "authenticationMetadataProvider=org.apache.rocketmq.auth.authentication.provider.LocalAuthenticationMetadataProvider, "
+    'initAuthenticationUser={"username":"U","password":"P"}, and '
+    'innerClientAuthenticationCredentials={"accessKey":"U","secretKey":"P"} for slaves; then '
+    "authorizationEnabled=true with "
+    "authorizationMetadataProvider=org.apache.rocketmq.auth.authorization.provider.LocalAuthorizationMetadataProvider. "
+    "migrateAuthFromV1Enabled=true takes the accounts of plain_acl.yml over. Clients sign as before; try a "
+    "request without keys: it has to end with CODE 16.",
 )
 """The keys are of AuthConfig, the classes of the jar rocketmq-auth of 5.3.3 and 5.5.0; a started 5.5.0 with the first three refused
 what was not signed ("username cannot be null")."""
@@ -125,11 +128,11 @@ def _boolean(text: str) -> str:
 
 
 CONVERSIONS: Mapping[str, tuple[str, Callable[[str], str | None]]] = {
-    **dict.fromkeys(("int", "Integer"), ("an int", _whole(31))),
-    **dict.fromkeys(("long", "Long"), ("a long", _whole(63))),
-    **dict.fromkeys(("double", "Double"), ("a number", _double)),
-    **dict.fromkeys(("float", "Float"), ("a number", _float)),
-    **dict.fromkeys(("boolean", "Boolean"), ("true or false", _boolean)),
+    **dict.fromkeys(("int", "Integer"), (phrase("an int"), _whole(31))),
+    **dict.fromkeys(("long", "Long"), (phrase("a long"), _whole(63))),
+    **dict.fromkeys(("double", "Double"), (phrase("a number"), _double)),
+    **dict.fromkeys(("float", "Float"), (phrase("a number"), _float)),
+    **dict.fromkeys(("boolean", "Boolean"), (phrase("true or false"), _boolean)),
 }
 """By the simple name of a setter's type: what it is called, and what becomes of a text; None where Java refuses it."""
 
@@ -173,8 +176,10 @@ def converted(key: str, text: str, known: Settings) -> str | None:
 def kinds_told(kinds: str, words: Mapping[str, str] | None) -> str:
     """What a setting takes, in words."""
     if words is not None:
-        return f"one of {', '.join(word for word in words if not word.isdigit())}"
-    return " or ".join(CONVERSIONS[kind][0] if kind in CONVERSIONS else "a text" for kind in kinds.split(" and "))
+        return phrase("one of {words}", words=", ".join(word for word in words if not word.isdigit()))
+    return " or ".join(
+        CONVERSIONS[kind][0] if kind in CONVERSIONS else phrase("a text") for kind in kinds.split(" and ")
+    )
 
 
 # --- keys -----------------------------------------------------------------------------------------------------------------
@@ -200,42 +205,86 @@ def _judged(key: str, text: str, line: int, known: Settings, release: str, has_p
     if key in OF_THE_START:
         return as_is(Fate.READ, text)
     if key not in known.kinds:
-        return as_is(Fate.UNKNOWN, None, f"{release} does not know it", _for_unknown(key, known))
+        return as_is(
+            Fate.UNKNOWN, None, phrase("{release} does not know it", release=release), _for_unknown(key, known)
+        )
     if key in known.plug_in and not has_plug_in:
         return as_is(
-            Fate.UNKNOWN, None, f"{release} reads it only with {PLUG_IN_KEY}=org.apache.rocketmq.tieredstore.{TIERED}",
-            "Remove the line, or turn on tiered storage.",
+            Fate.UNKNOWN, None, phrase(
+                "{release} reads it only with {plug_in_key}=org.apache.rocketmq.tieredstore.{tiered}",
+                release=release, plug_in_key=PLUG_IN_KEY, tiered=TIERED,
+            ),
+            phrase("Remove the line, or turn on tiered storage."),
         )  # fmt: skip
     value, default = converted(key, text, known), _default(key, known)
     if key in known.dead:
         is_open = key == "aclEnable" and value == "true"
-        why = ACL_GONE if is_open else f"nothing in {release} reads it"
-        advice = ACL_INSTEAD if is_open else "Remove the line."
+        why = ACL_GONE if is_open else phrase("nothing in {release} reads it", release=release)
+        advice = ACL_INSTEAD if is_open else phrase("Remove the line.")
         return as_is(
             Fate.DEAD,
             default if value is None else value,
-            f"{release} takes it and does nothing with it: {why}",
+            phrase("{release} takes it and does nothing with it: {why}", release=release, why=why),
             advice,
         )
     shown = told(key, text)
     if value is None:
         takes = kinds_told(known.kinds[key], known.words.get(key))
-        keeps = f"its default of {default}" if default else "its default"
-        blank = "; mind the blank at its end" if text != text.strip(_BLANKS) else ""
+        keeps = phrase("its default of {default}", default=default) if default else phrase("its default")
+        blank = phrase("; mind the blank at its end") if text != text.strip(_BLANKS) else ""
         return as_is(
-            Fate.IGNORED, default, f'"{shown}" is not {takes}, and {release} keeps {keeps} without a word{blank}',
+            Fate.IGNORED, default, phrase(
+                "\"{shown}\" is not {takes}, and {release} keeps {keeps} without a word{blank}",
+                shown=shown, takes=takes, release=release, keeps=keeps, blank=blank,
+            ),
             _for_value(text, takes),
         )  # fmt: skip
     if known.kinds[key] == "boolean" and text.lower() not in ("true", "false"):
         return as_is(
-            Fate.READ, value, f'"{shown}" is not "true", and {release} reads false', _for_value(text, "true or false")
+            Fate.READ,
+            value,
+            phrase(
+                '"{shown}" is not "true", and {release} reads false',
+                shown=shown,
+                release=release,
+            ),
+            _for_value(
+                text,
+                phrase(
+                    "true or false",
+                ),
+            ),
         )
     if key in MENDED and value != CONVERSIONS[known.kinds[key]][1](text):
-        return as_is(Fate.READ, value, f"{release} makes {value} of {shown}", "Write what it makes of it.")
+        return as_is(
+            Fate.READ,
+            value,
+            phrase(
+                "{release} makes {value} of {shown}",
+                release=release,
+                value=value,
+                shown=shown,
+            ),
+            phrase("Write what it makes of it."),
+        )
     if key in BOUNDED and not BOUNDED[key][0] <= int(value) <= BOUNDED[key][1]:
         low, high = BOUNDED[key]
         bound = low if int(value) < low else high
-        return as_is(Fate.READ, value, f"{release} goes by {bound} in place of {value}", f"It takes {low} to {high}.")
+        return as_is(
+            Fate.READ,
+            value,
+            phrase(
+                "{release} goes by {bound} in place of {value}",
+                release=release,
+                bound=bound,
+                value=value,
+            ),
+            phrase(
+                "It takes {low} to {high}.",
+                low=low,
+                high=high,
+            ),
+        )
     return as_is(Fate.READ, value)
 
 
@@ -246,17 +295,24 @@ def _default(key: str, known: Settings) -> str:
 
 def _for_unknown(key: str, known: Settings) -> str:
     if re.match(r"(com\.)?rocketmq\.", key):
-        return "It is a property of the JVM: start the broker with it as -DKEY=VALUE, and remove the line."
+        return phrase("It is a property of the JVM: start the broker with it as -DKEY=VALUE, and remove the line.")
     near = nearest(key, known.kinds, MISTYPED_LIKE)
     return (
-        f"Did you mean {' or '.join(near)}?"
+        phrase("Did you mean {near}?", near=" or ".join(near))
         if near
-        else "Look for the release's own name of the setting, or remove the line."
+        else phrase("Look for the release's own name of the setting, or remove the line.")
     )
 
 
 def _for_value(text: str, takes: str) -> str:
-    return "Put the comment on a line of its own." if comment_in(text) else f"Write {takes} and nothing else."
+    return (
+        phrase("Put the comment on a line of its own.")
+        if comment_in(text)
+        else phrase(
+            "Write {takes} and nothing else.",
+            takes=takes,
+        )
+    )
 
 
 # --- files that are no broker's -------------------------------------------------------------------------------------------

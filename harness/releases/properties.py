@@ -11,6 +11,7 @@ import javaproperties
 
 from harness.bounded import read_whole
 from harness.errors import ConfigurationError
+from harness.language import phrase
 from harness.model.broker_conf import BACKSLASH, BYTE_ORDER_MARK, COMMENT, NOT_ASCII, SET_TWICE, ConfFile, Entry, Oddity
 from harness.printable import excerpt
 from harness.releases.border import masked, told
@@ -151,8 +152,13 @@ def _set_twice(key: str, before: Entry, after: Entry) -> Oddity:
         kind=SET_TWICE,
         line=after.line,
         key=key,
-        says=f"line {after.line}: {excerpt(key)} is set a second time; the value of line {before.line} is lost",
-        advice="Remove the one that you do not mean.",
+        says=phrase(
+            "line {line}: {key} is set a second time; the value of line {before} is lost",
+            line=after.line,
+            key=excerpt(key),
+            before=before.line,
+        ),
+        advice=phrase("Remove the one that you do not mean."),
     )
 
 
@@ -161,9 +167,12 @@ def _marked(key: str) -> Oddity:
         kind=BYTE_ORDER_MARK,
         line=1,
         key=key,
-        says=f"line 1: the file begins with a byte order mark, which a broker takes for a part of its first key: {excerpt(key)} is "
-        "not read",
-        advice="Save it as UTF-8 without a byte order mark.",
+        says=phrase(
+            "line 1: the file begins with a byte order mark, which a broker takes for a part of its first key: "
+            "{key} is not read",
+            key=excerpt(key),
+        ),
+        advice=phrase("Save it as UTF-8 without a byte order mark."),
     )
 
 
@@ -172,11 +181,28 @@ def _taken_away(key: str, entry: Entry, source: str) -> Iterator[Oddity]:
     joins = _JOINS.search(source)
     if joins or (("path" in key.lower() or _DRIVE.search(source)) and _ESCAPED_LETTER.search(source)):
         says = (
-            f"line {entry.line}: a \\ at a line's end makes the next line a part of it, so that {excerpt(joins[1])} is not set"
+            phrase(
+                "line {line}: a \\ at a line's end makes the next line a part of it, so that {key} is not set",
+                line=entry.line,
+                key=excerpt(joins[1]),
+            )
             if joins
-            else f'line {entry.line}: {excerpt(key)} is "{told(key, entry.text)}" to a broker, since a \\ is taken away'
+            else phrase(
+                'line {line}: {key} is "{value}" to a broker, since a \\ is taken away',
+                line=entry.line,
+                key=excerpt(key),
+                value=told(key, entry.text),
+            )
         )
-        yield Oddity(kind=BACKSLASH, line=entry.line, key=key, says=says, advice="Write / in place of \\ in a path.")
+        yield Oddity(
+            kind=BACKSLASH,
+            line=entry.line,
+            key=key,
+            says=says,
+            advice=phrase(
+                "Write / in place of \\ in a path.",
+            ),
+        )
 
 
 def _of_value(key: str, entry: Entry) -> Iterator[Oddity]:
@@ -185,18 +211,27 @@ def _of_value(key: str, entry: Entry) -> Iterator[Oddity]:
             kind=COMMENT,
             line=entry.line,
             key=key,
-            says=f'line {entry.line}: {excerpt(key)} is "{told(key, entry.text)}": there are no comments behind a value, '
-            f'and "{told(key, comment)}" is part of it',
-            advice="Put the comment on a line of its own.",
+            says=phrase(
+                'line {line}: {key} is "{value}": there are no comments behind a value, and "{comment}" is part of it',
+                line=entry.line,
+                key=excerpt(key),
+                value=told(key, entry.text),
+                comment=told(key, comment),
+            ),
+            advice=phrase("Put the comment on a line of its own."),
         )
     if not entry.text.isascii() and re.search("[\x80-\xff]", entry.text):
         yield Oddity(
             kind=NOT_ASCII,
             line=entry.line,
             key=key,
-            says=f'line {entry.line}: {excerpt(key)} is "{told(key, entry.text)}" to a broker, which reads each byte as a '
-            "character of ISO-8859-1",
-            advice="Write such characters as \\uXXXX, or leave them out.",
+            says=phrase(
+                'line {line}: {key} is "{value}" to a broker, which reads each byte as a character of ISO-8859-1',
+                line=entry.line,
+                key=excerpt(key),
+                value=told(key, entry.text),
+            ),
+            advice=phrase("Write such characters as \\uXXXX, or leave them out."),
         )
 
 
