@@ -22,6 +22,7 @@ from jinja2 import nodes
 import scenarios
 from analysis.diagnosis.found import Sure
 from analysis.report.html import environment
+from analysis.verdicts.anew import TEMPLATES
 from analysis.verdicts.words import STANDINGS
 from harness.language import CHINESE, names_in
 from harness.model.alert_lines import ALERT_LINES
@@ -40,8 +41,8 @@ CATALOGUE = PACKAGES / "harness" / "languages" / f"{CHINESE}.po"
 FOLDERS = ("harness", "analysis", "mqlab", "scenarios")
 SAID_BY = ("phrase", "translated", "joined", "_")
 """Functions whose first argument is a text of the catalogue."""
-COUNTED_BY = ("counted", "counted_in")
-"""Functions that make texts of a number and a noun."""
+COUNTED_BY = {"counted": "harness.printable", "counted_in": "analysis.diagnosis.found"}
+"""Functions that make texts of a number and a noun, with their modules: others have the name, too."""
 HEAD = {
     "Content-Type": "text/plain; charset=UTF-8",
     "Content-Transfer-Encoding": "8bit",
@@ -88,12 +89,19 @@ def of_code() -> Iterator[tuple[str, str]]:
 
 
 def _of_module(tree: ast.AST) -> Iterator[str]:
+    imported = {
+        name.name
+        for one in ast.walk(tree)
+        if isinstance(one, ast.ImportFrom)
+        for name in one.names
+        if COUNTED_BY.get(name.name) == one.module
+    }
     for call in ast.walk(tree):
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or not call.args:
             continue
         if call.func.id in SAID_BY:
             yield from _literals(call.args[0])
-        elif call.func.id in COUNTED_BY and len(call.args) > 1:
+        elif call.func.id in imported and len(call.args) > 1:
             were = any(one.arg == "were" for one in call.keywords)
             for noun in _literals(call.args[1]):
                 yield from (f"{{count:,}} {noun}{' was' * were}", f"{{count:,}} {noun}s{' were' * were}")
@@ -130,6 +138,7 @@ def of_data() -> Iterator[tuple[str, str]]:
     for kinds in (Weight, Reason, Logged, VerdictKind, Sure):
         yield from ((kinds.__name__, str(one)) for one in kinds)
     yield from (("alarms", one.tells) for one in ALERT_LINES)
+    yield from (("figures", one) for one in TEMPLATES)
     yield from (("tries", one) for one in _nouns())
 
 

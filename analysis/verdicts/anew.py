@@ -32,6 +32,18 @@ _BETWEEN = re.compile(r"(, |; )")
 _SENTENCE = re.compile(r"(?<=\.) ")
 _FULL_STOP = "\u3002"
 
+TEMPLATES = (
+    "in none of {tries}", "in all {tries}", "in {count} of {tries}", "none of {tries}", "all {tries}", "{count} of {tries}",
+    "below {number}", "above {number}", "at worst {number}", "at least {number}", "at most {number}",
+    "in {clusters}", "in each of {clusters}", "{number} {where}", "{clusters} of {tries}", "{clusters} with {tries}",
+    "{low} to {high}", "{low} and {high}", "{share} of {noun}", "{figure} ({range})",
+    "not measured in {count}", "not measured in {count} more", "undecided in {count}",
+    "an unknown number of {noun} [not measured]", "Undecided ({reason}): {said}",
+    " What refutes it: {why}.", " It holds here: {scopes}.",
+    "{name} had counterexamples {figure}", "{name} happened {figure}", "{name} held {figure}", "{name} was {figure}",
+)  # fmt: skip
+"""What a figure or a sentence is said by; the catalogue has each."""
+
 
 def anew(words: str) -> str:
     """What was found of a part: ``in 2 of 36 stalls (below 18 %, in 20 deployments)``, ``61.5 s (in each of 5 deployments)``."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from harness.language import phrase
 from harness.model.cells import Parameters
 from harness.model.verdicts import VerdictKind, scopes_not_settled, status_of
 
@@ -157,9 +158,11 @@ class CarriedFinding(Finding):
     @property
     def provenance(self) -> str:
         """Which release was measured."""
-        return f"carried over from {self.carried_from}, not measured on {self.release}"
+        return phrase(
+            "carried over from {donor}, not measured on {release}", donor=self.carried_from, release=self.release
+        )
 
     @property
     def status(self) -> str:
         """The verdict, and that it is carried over."""
-        return f"{super().status} ({self.provenance})"
+        return phrase("{status} ({provenance})", status=phrase(super().status), provenance=self.provenance)
