@@ -15,6 +15,7 @@ import unicodedata
 from typing import TextIO
 
 from harness.errors import LabError
+from harness.language import ENGLISH, language
 
 FALLBACK = "mqlab"
 """Its name among Python's handlers of what an encoding has no character for."""
@@ -96,11 +97,24 @@ def _stream(raw: io.FileIO, before: TextIO | None) -> TextIO:
         codecs.lookup(encoding)
     except LookupError:  # a terminal's that Python does not know
         encoding = "ascii"
+    if language() != ENGLISH and codecs.lookup(encoding).name == "ascii":
+        # A locale that names one and is not installed, as in most containers, leaves ASCII.
+        encoding = _named_encoding()
     # Of a closed one it does not matter: what is written there fails.
     by_line = raw.isatty() or isinstance(raw, _Err)
     return io.TextIOWrapper(
         io.BufferedWriter(raw), encoding=encoding, errors=FALLBACK, line_buffering=by_line, write_through=False
     )
+
+
+def _named_encoding() -> str:
+    """What the locale's variables say that the terminal has; UTF-8 where they do not say it."""
+    said = next((name for one in ("LC_ALL", "LC_CTYPE", "LANG") if (name := os.environ.get(one))), "")
+    named = said.partition(".")[2].partition("@")[0]
+    try:
+        return codecs.lookup(named).name
+    except LookupError:
+        return "utf-8"
 
 
 class _Out(io.FileIO):

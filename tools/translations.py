@@ -22,7 +22,7 @@ from jinja2 import nodes
 import scenarios
 from analysis.diagnosis.found import Sure
 from analysis.report.html import environment
-from analysis.verdicts.anew import TEMPLATES
+from analysis.verdicts.anew import NOTHING, TEMPLATES
 from analysis.verdicts.words import STANDINGS
 from harness.language import CHINESE, names_in
 from harness.model.alert_lines import ALERT_LINES
@@ -138,7 +138,7 @@ def of_data() -> Iterator[tuple[str, str]]:
     for kinds in (Weight, Reason, Logged, VerdictKind, Sure):
         yield from ((kinds.__name__, str(one)) for one in kinds)
     yield from (("alarms", one.tells) for one in ALERT_LINES)
-    yield from (("figures", one) for one in TEMPLATES)
+    yield from (("figures", one) for one in (*TEMPLATES, *NOTHING))
     yield from (("tries", one) for one in _nouns())
 
 

@@ -43,6 +43,8 @@ TEMPLATES = (
     "{name} had counterexamples {figure}", "{name} happened {figure}", "{name} held {figure}", "{name} was {figure}",
 )  # fmt: skip
 """What a figure or a sentence is said by; the catalogue has each."""
+NOTHING = ("Nothing of it was measured.", "No trial of its present rule and experiment is recorded yet.")
+"""In place of a claim's sentence, which would tell figures."""
 
 
 def anew(words: str) -> str:
@@ -128,7 +130,7 @@ def summary_anew(claim: Claim, line: Finding) -> str:
     if found is None:
         return line.summary
     if found["nothing"]:
-        said: str = phrase("Nothing of it was measured.")
+        said: str = phrase(found["nothing"])
     else:
         names = ["".join(one) for one in PLACEHOLDER.findall(claim.summary)]
         figures = {name: anew(found[f"place_{number}"]) for number, name in enumerate(names)}
@@ -179,7 +181,7 @@ def _pattern(template: str) -> re.Pattern[str]:
         at = match.end()
     said = "".join([*pieces, re.escape(template[at:])])
     return re.compile(
-        rf"(?:Undecided \((?P<reason>[^()]*)\): )?(?:(?P<nothing>Nothing of it was measured\.)|(?P<said>{said}))"
+        rf"(?:Undecided \((?P<reason>[^()]*)\): )?(?:(?P<nothing>{'|'.join(map(re.escape, NOTHING))})|(?P<said>{said}))"
         r"(?: What refutes it: (?P<refutes>.+?)\.)?(?: It holds in (?P<which>these scopes|this scope): (?P<scopes>.+)\.)?"
     )
 

@@ -559,7 +559,7 @@ def _values(text: str) -> Iterator[Answer]:
         yield Answer(
             asked=text,
             kind="value",
-            name=f"{text.upper().rpartition('.')[2]} ({value.of})",
+            name=phrase("{value} ({of})", value=text.upper().rpartition(".")[2], of=phrase(value.of)),
             happens=[value.means],
             concerns=[phrase("decided by {settings}", settings=", ".join(value.settings))] if value.settings else [],
             do=[value.do],

@@ -244,17 +244,17 @@ def _incident(one: Diagnosed, offset_s: float) -> Iterator[str]:
         incident=found.incident, sure=phrase(found.sure), when=in_zone(translated(when), offset_s),
     )  # fmt: skip
     for noun, names in (
-        ("  brokers: {names}", found.brokers),
-        ("  groups: {names}", found.groups),
-        ("  topics: {names}", found.topics),
-        ("  queues: {names}", found.queues),
+        (phrase("  brokers: {names}"), found.brokers),
+        (phrase("  groups: {names}"), found.groups),
+        (phrase("  topics: {names}"), found.topics),
+        (phrase("  queues: {names}"), found.queues),
     ):
         if names:
             yield translated(noun, names=_some(names))
     for template, sentences in (
-        ("  {says}", found.why),
-        ("  with it: {says}", found.related[:NAMES_SHOWN]),
-        ("  against: {says}", found.against),
+        (phrase("  {says}"), found.why),
+        (phrase("  with it: {says}"), found.related[:NAMES_SHOWN]),
+        (phrase("  against: {says}"), found.against),
     ):
         yield from (translated(template, says=in_zone(translated(one), offset_s)) for one in sentences)
     for line in found.lines[:LINES_SHOWN]:
