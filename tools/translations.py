@@ -34,6 +34,7 @@ from harness.model.verdicts import HOLDS_IN_PART, REFUTED_IN_PART, Reason, Verdi
 from harness.paths import PACKAGES
 from scenarios.answer_codes import ANSWER_CODES
 from scenarios.questions import QUESTIONS
+from scenarios.send_advice import FAILURES, Tried
 from scenarios.setting_meanings import setting_meanings
 from scenarios.setting_values import SETTING_VALUES
 
@@ -128,6 +129,11 @@ def of_data() -> Iterator[tuple[str, str]]:
             (f"question {question.name}", one)
             for one in (question.name, question.says, *question.do, *question.causes.values())
         )
+    for failure, told in FAILURES.items():
+        yield from (
+            (f"failure {failure}", one)
+            for one in (told.what, *(text for tried in told.tried for text in _of_tried(tried)))
+        )
     for name, code in ANSWER_CODES.items():
         yield from ((f"code {name}", one) for one in (code.means, code.do))
     for name, value in SETTING_VALUES.items():
@@ -140,6 +146,11 @@ def of_data() -> Iterator[tuple[str, str]]:
     yield from (("alarms", one.tells) for one in ALERT_LINES)
     yield from (("figures", one) for one in (*TEMPLATES, *NOTHING))
     yield from (("tries", one) for one in _nouns())
+
+
+def _of_tried(tried: Tried) -> Iterator[str]:
+    yield tried.setting
+    yield from (text for shown in (*tried.helps, *tried.costs) for text in (shown.says, shown.otherwise))
 
 
 def _of_incident(incident: Incident) -> Iterator[str]:

@@ -109,8 +109,17 @@ def without(pattern: re.Pattern[str], text: str) -> str:
     left = pattern.sub("", text)
     if not isinstance(text, Phrase):
         return left
-    figures = {name: anew(pattern.sub("", str(one))) for name, one in text.figures.items()}
-    return Phrase(left, text.template, figures)
+    separator, *parts = text.parts or ("",)
+    figures = {name: _without(pattern, one) for name, one in text.figures.items()}
+    return Phrase(left, text.template, figures, (separator, *(without(pattern, one) for one in parts)) if parts else ())
+
+
+def _without(pattern: re.Pattern[str], figure: object) -> object:
+    if not isinstance(figure, str):
+        return figure
+    # A figure in words is made of what is left of it; a sentence is not.
+    made = anew(pattern.sub("", str(figure)))
+    return made if isinstance(made, Phrase) or not isinstance(figure, Phrase) else without(pattern, figure)
 
 
 # --- claims -------------------------------------------------------------------------------------------------------------
@@ -141,7 +150,8 @@ def summary_anew(claim: Claim, line: Finding) -> str:
         said = Phrase(
             f"Undecided ({found['reason']}): {said}", "Undecided ({reason}): {said}", {"reason": reason, "said": said}
         )
-    return joined("", (said, *_behind(found)))
+    behind = list(_behind(found))
+    return joined("", (said, *behind)) if behind else said
 
 
 def _lack(words: str) -> str:

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from analysis.verdicts.numbers import quantity
 from harness.errors import EXIT_OK
+from harness.language import ENGLISH, joined, language, phrase, translated
 from harness.model.findings import Finding, PartResult
 from harness.model.rules import Kind
 from harness.model.verdicts import VerdictKind
@@ -46,7 +47,12 @@ class Said:
     """In a deployment more sends were late with the setting than without it."""
 
     def __str__(self) -> str:
-        return f"{self.says} ({self.claim}: {self.measured})"
+        return str(self.told)
+
+    @property
+    def told(self) -> str:
+        """With the claim that it is by."""
+        return phrase("{says} ({claim}: {measured})", says=phrase(self.says), claim=self.claim, measured=self.measured)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,13 +81,17 @@ class Advice:
         if self.late_share is None:
             return ""
         share = quantity(self.late_share, "share")
-        return f"{share} of its sends failed or took over a second in a deployment ({self.late_by})"
+        return phrase(
+            "{share} of its sends failed or took over a second in a deployment ({by})", share=share, by=self.late_by
+        )
 
 
-BEST, HELPS, OPEN, DOES_NOT, NO_USE = ANSWERS = "best", "helps, too", "not decided yet", "does not help", "of no use"
+BEST, HELPS, OPEN, DOES_NOT, NO_USE = ANSWERS = (
+    phrase("best"), phrase("helps, too"), phrase("not decided yet"), phrase("does not help"), phrase("of no use"),
+)  # fmt: skip
 """In the order in which they are told."""
-NOT_MEASURED = "not measured"
-PRICE = {True: "cost", False: "no cost", None: "open"}
+NOT_MEASURED = phrase("not measured")
+PRICE = {True: phrase("cost"), False: phrase("no cost"), None: phrase("open")}
 """Of something that a setting may cost, by what the record says of it."""
 
 
@@ -167,7 +177,7 @@ def _advice(
         costs=costs,
         failed_share=max((value for said in because for value in said.values), default=None),
         late_share=late.get((tried.late.claim, tried.late.producer)) if tried.late else None,
-        late_by="; ".join(filter(None, (tried.late.claim, carried.get(tried.late.claim)))) if tried.late else "",
+        late_by=joined("; ", filter(None, (tried.late.claim, carried.get(tried.late.claim)))) if tried.late else "",
         may_harm=is_open or has_harmed,
     )
 
@@ -175,8 +185,11 @@ def _advice(
 def _said(shown: Shown, parts: Parts, provenance: str) -> Said:
     part = parts.get((shown.claim, shown.part))
     if part is None or part.verdict is VerdictKind.UNDECIDED:
-        says, speaks_for = f"whether {shown.says}", None
-        measured = f"undecided, {part.words}" if part is not None and part.deployments else NOT_MEASURED
+        says: str = phrase("whether {says}", says=phrase(shown.says))
+        speaks_for: bool | None = None
+        measured: str = (
+            phrase("undecided, {words}", words=part.words) if part is not None and part.deployments else NOT_MEASURED
+        )
     else:
         speaks_for = part.verdict is shown.verdict
         says, measured = shown.says if speaks_for else shown.otherwise, _measured(shown, part)
@@ -184,7 +197,7 @@ def _said(shown: Shown, parts: Parts, provenance: str) -> Said:
         claim=shown.claim,
         part=shown.part,
         says=says,
-        measured=f"{measured}; {provenance}" if provenance else measured,
+        measured=joined("; ", (measured, provenance)) if provenance else measured,
         speaks_for=speaks_for,
         values=part.values if part is not None and shown.unit else (),
         has_harmed=part is not None and part.kind == Kind.COMPARISON and any(value > 1 for value in part.values),
@@ -195,9 +208,10 @@ def _measured(shown: Shown, part: PartResult) -> str:
     """A number, or in how many deployments it was so; of what is not so a part says that it is in none."""
     if shown.unit and part.values:
         low, high = (quantity(end(part.values), shown.unit) for end in (min, max))
-        return f"{low if low == high else f'{low} to {high}'} in {part.deployments} deployments"
+        values = low if low == high else phrase("{low} to {high}", low=low, high=high)
+        return phrase("{values} in {count} deployments", values=values, count=part.deployments)
     counts = part.words.startswith("in ") and part.deployments
-    return f"in {part.deployments} deployments" if counts else part.words
+    return phrase("in {count} deployments", count=part.deployments) if counts else part.words
 
 
 def lines(found: Sequence[Advice]) -> Iterator[str]:
@@ -205,18 +219,25 @@ def lines(found: Sequence[Advice]) -> Iterator[str]:
     before = ""
     for one in found:
         if one.failure != before:
-            yield f"{one.failure}: {one.what} (RocketMQ {one.release})"
+            yield translated(
+                "{failure}: {what} (RocketMQ {release})",
+                failure=one.failure, what=phrase(one.what), release=one.release,
+            )  # fmt: skip
             before = one.failure
-        yield f"  {one.answer}: {one.setting}"
+        yield translated("  {answer}: {setting}", answer=phrase(one.answer), setting=phrase(one.setting))
         for said in one.because:
-            yield from _wrapped("open" if said.speaks_for is None else "because", str(said))
+            yield from _wrapped(PRICE[None] if said.speaks_for is None else phrase("because"), said.told)
         if one.late:
-            yield from _wrapped("at worst", one.late)
+            yield from _wrapped(phrase("at worst"), one.late)
         for said in one.costs:
-            yield from _wrapped(PRICE[said.speaks_for], str(said))
+            yield from _wrapped(PRICE[said.speaks_for], said.told)
 
 
 def _wrapped(word: str, said: str) -> Iterator[str]:
+    if language() != ENGLISH:
+        # It has no blanks to part lines at.
+        yield translated("    {word}: {said}", word=word, said=said)
+        return
     start, more = f"    {word:<8} ", " " * 13
     # A claim's name is not broken, so that it can be copied.
     yield from textwrap.wrap(said, WIDTH, initial_indent=start, subsequent_indent=more, break_on_hyphens=False)

@@ -19,6 +19,7 @@ from harness.errors import (
 )
 from harness.faults.injections import INJECTIONS, why_not_made
 from harness.host.abilities import Abilities
+from harness.language import phrase, translated
 from harness.model.cluster import BrokerSettings
 from harness.model.findings import Finding
 from harness.model.incident import NOTHING_REPLAYS, REPOSITORY, Incident
@@ -103,16 +104,24 @@ def _list_names() -> int:
     others = [one for one in scenarios.INCIDENTS if not isinstance(one, Scenario)]
     width = max(len(one.name) for one in scenarios.INCIDENTS)
     for title, incidents in (
-        ("replayed on a cluster", replayed),
-        ("known by logs and reports; nothing replays them", others),
+        (phrase("replayed on a cluster"), replayed),
+        (phrase("known by logs and reports; nothing replays them"), others),
     ):
-        out.print(f"{title} ({len(incidents)})", style="bold", highlight=False)
+        out.print(f"{translated(title)} ({len(incidents)})", style="bold", highlight=False)
         for one in incidents:
             article = f" ({one.article})" if one.article else ""
-            out.print(f"  {one.name:<{width}}  {one.title}{article}", highlight=False, markup=False, soft_wrap=True)
+            out.print(
+                f"  {one.name:<{width}}  {translated(one.title)}{article}",
+                highlight=False,
+                markup=False,
+                soft_wrap=True,
+            )
         out.print()
     out.print(
-        "`mqlab explain INCIDENT` says what to do; with --record, its arms and claims, and what was measured on each release.",
+        translated(
+            "`mqlab explain INCIDENT` says what to do; with --record, its arms and claims, and what was measured on each "
+            "release.",
+        ),
         highlight=False,
         soft_wrap=True,
     )
