@@ -6,10 +6,11 @@ import copy
 import dataclasses
 import json
 import pickle
+import re
 
 import pytest
 
-from analysis.verdicts.anew import anew, line_anew
+from analysis.verdicts.anew import anew, line_anew, without
 from harness.language import CHINESE, ENGLISH, Phrase, joined, language, names_in, phrase, tag, translated
 from harness.printable import counted
 from mqlab.ask.recorded import committed_ledger
@@ -129,3 +130,13 @@ def test_in_english_nothing_is_read_back(environment: pytest.MonkeyPatch) -> Non
     line = committed_ledger()[0]
     claim = next(claim for scenario in scenarios.ALL for claim in scenario.claims if claim.id == line.claim)
     assert line_anew(claim, line) is line
+
+
+@pytest.mark.usefixtures("chinese")
+def test_what_is_left_out_of_a_sentence_is_left_out_of_its_figures() -> None:
+    told = Phrase(
+        "in 2 of 36 stalls (below 18 %). ", "", parts=("", anew("in 2 of 36 stalls (below 18 %)"), phrase(". "))
+    )
+    left = without(re.compile(r" \([^()]*\)"), told)
+    assert (str(left), translated(left)) == ("in 2 of 36 stalls. ", "36 次停顿中有 2 例。")
+    assert without(re.compile("x"), "axb") == "ab"

@@ -74,7 +74,8 @@ def _is_names(line: str) -> bool:
 @pytest.mark.usefixtures("chinese")
 @pytest.mark.parametrize("asked", ASKED)
 def test_an_answer_is_chinese(asked: str) -> None:
-    assert _untold(_printed("explain", asked)) == []
+    # What RocketMQ writes is the name of its own answer.
+    assert [line for line in _untold(_printed("explain", asked)) if line != asked] == []
 
 
 @pytest.mark.usefixtures("chinese")
