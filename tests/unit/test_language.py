@@ -134,9 +134,9 @@ def test_in_english_nothing_is_read_back(environment: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.usefixtures("chinese")
 def test_what_is_left_out_of_a_sentence_is_left_out_of_its_figures() -> None:
-    told = Phrase(
-        "in 2 of 36 stalls (below 18 %). ", "", parts=("", anew("in 2 of 36 stalls (below 18 %)"), phrase(". "))
-    )
+    figures = {"name": "x", "says": anew("in 2 of 36 stalls (below 18 %)")}
+    sentence = Phrase("x: in 2 of 36 stalls (below 18 %)", "{name}: {says}", figures)
+    told = joined("", (sentence, phrase(". ")))
     left = without(re.compile(r" \([^()]*\)"), told)
-    assert (str(left), translated(left)) == ("in 2 of 36 stalls. ", "36 次停顿中有 2 例。")
+    assert (str(left), translated(left)) == ("x: in 2 of 36 stalls. ", "x：36 次停顿中有 2 例。")
     assert without(re.compile("x"), "axb") == "ab"
