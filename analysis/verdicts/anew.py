@@ -28,6 +28,7 @@ _SHARE = re.compile("(?P<share>[\\d.,]+\\s?%) of (?P<noun>[a-z][a-z -]*)")
 _RANGE = re.compile(r"(?P<low>[^a-z]+) (?P<word>to|and) (?P<high>[^a-z]+)")
 _IN_BRACKETS = re.compile(r"(?P<before>[^()]+?) \((?P<inside>[^()]+)\)")
 _UNKNOWN = re.compile(r"[Aa]n unknown number of (?P<noun>[a-z][a-z -]*) \[not measured\]")
+_BY_ITSELF = re.compile(r"(?P<how>as claimed|other than claimed|seen) (?P<words>in .+)")
 _BETWEEN = re.compile(r"(, |; )")
 _SENTENCE = re.compile(r"(?<=\.) ")
 _FULL_STOP = "\u3002"
@@ -38,6 +39,7 @@ TEMPLATES = (
     "in {clusters}", "in each of {clusters}", "{number} {where}", "{clusters} of {tries}", "{clusters} with {tries}",
     "{low} to {high}", "{low} and {high}", "{share} of {noun}", "{figure} ({range})",
     "not measured in {count}", "not measured in {count} more", "undecided in {count}",
+    "as claimed {figure}", "other than claimed {figure}", "seen {figure}",
     "an unknown number of {noun} [not measured]", "Undecided ({reason}): {said}",
     " What refutes it: {why}.", " It holds here: {scopes}.",
     "{name} had counterexamples {figure}", "{name} happened {figure}", "{name} held {figure}", "{name} was {figure}",
@@ -55,6 +57,8 @@ def anew(words: str) -> str:
         return Phrase(words, "an unknown number of {noun} [not measured]", {"noun": phrase(found["noun"])})
     if words == "[not measured]":
         return phrase("[not measured]")
+    if found := _BY_ITSELF.fullmatch(words):
+        return Phrase(words, f"{found['how']} {{figure}}", {"figure": anew(found["words"])})
     if found := _IN_BRACKETS.fullmatch(words):
         inside = [_piece(one) for one in _BETWEEN.split(found["inside"])]
         return Phrase(words, "{figure} ({range})", {"figure": _piece(found["before"]), "range": joined("", inside)})

@@ -107,6 +107,8 @@ def test_a_sentence_within_another_one_loses_its_full_stop() -> None:
          "持有者的 38 %（30 至 40，3 个集群；另有 2 例未测）"),
         ("in 3 of 8 deployments (not measured in 2, undecided in 1)", "8 个集群中有 3 例（2 例未测，1 例未定）"),
         ("an unknown number of stalls [not measured]", "数量未知的停顿（未测）"),
+        ("other than claimed in 1 of 40 owners (below 9 %, in 5 deployments)",
+         "与论断不符：40 个持有者中有 1 例（低于 9 %，5 个集群）"),
         ("1.2 s", "1.2 s"),
     ],
 )  # fmt: skip
