@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import resources
 from typing import Self
 
 ENGLISH, CHINESE = "en", "zh_CN"
@@ -22,6 +21,8 @@ _CHINESE = re.compile(r"(?i)zh(?:[_-](?:CN|SG|Hans)(?:[_-]\w+)?)?(?:[.@].*)?")
 _FIGURE = re.compile(r"\{([^{}]+)\}")
 _SENTENCE_IN_ONE = re.compile("\u3002(?=[\uff1b\uff0c\u3002\u3001\uff1a\uff09;,.:)])")
 """The full stop of a sentence that stands within another one, before the punctuation of that."""
+_BLANK = re.compile("(?<=[\uff1b\uff0c\u3002\u3001\uff1a\uff09]) (?=[\u4e00-\u9fff])")
+"""Between full-width punctuation, which is wide enough, and a letter."""
 
 
 class Phrase(str):
@@ -64,7 +65,7 @@ def translated(text: str, /, **figures: object) -> str:
         text = phrase(text, **figures)
     if language() == ENGLISH:
         return text
-    return _SENTENCE_IN_ONE.sub("", _translated(text, _texts(language())))
+    return _BLANK.sub("", _SENTENCE_IN_ONE.sub("", _translated(text, _texts(language()))))
 
 
 def _translated(text: str, known: Mapping[str, str]) -> str:
@@ -114,6 +115,8 @@ def tag() -> str:
 @cache
 def _texts(name: str) -> Mapping[str, str]:
     """Of a language, by their English."""
+    from importlib import resources
+
     import polib
 
     catalogue = resources.files("harness").joinpath("languages", f"{name}.po").read_text(encoding="utf-8")

@@ -16,6 +16,7 @@ from analysis.ledger.lines import in_order
 from analysis.verdicts.numbers import number
 from analysis.verdicts.order import natural_key
 from harness.errors import LedgerError
+from harness.language import phrase
 from harness.model.findings import Finding, PartResult
 from harness.model.verdicts import VerdictKind
 
@@ -67,27 +68,36 @@ class Changes:
 
     def lines(self) -> list[str]:
         """For people."""
-        found = [f"from {self.before} to {self.after}: {self.compared} claims are decided on both"]
-        found.append("" if self.verdicts else "no verdict differs")
+        found: list[str] = [
+            phrase(
+                "from {before} to {after}: {count} claims are decided on both",
+                before=self.before, after=self.after, count=self.compared,
+            )
+        ]  # fmt: skip
+        found.append("" if self.verdicts else phrase("no verdict differs"))
         for one in self.verdicts:
             found += [
-                f"{one.claim}: {one.before} -> {one.after} ({one.backend}, {one.injection})  {one.says}",
-                f"    {self.before}: {one.truth_before}",
-                f"    {self.after}: {one.truth_after}",
-            ]
-        found += ["", "figures that moved:"]
+                phrase(
+                    "{claim}: {before} -> {after} ({backend}, {injection})  {says}",
+                    claim=one.claim, before=phrase(one.before), after=phrase(one.after), backend=one.backend,
+                    injection=one.injection, says=phrase(one.says),
+                ),
+                phrase("    {release}: {words}", release=self.before, words=one.truth_before),
+                phrase("    {release}: {words}", release=self.after, words=one.truth_after),
+            ]  # fmt: skip
+        found += ["", phrase("figures that moved:")]
         for figure in self.figures:
             factor = "" if figure.factor is None else f" (x {number(figure.factor)})"
             found += [
                 f"  {figure.claim} {figure.part}{factor} ({figure.backend}, {figure.injection})",
-                f"    {self.before}: {figure.before}",
-                f"    {self.after}: {figure.after}",
+                phrase("    {release}: {words}", release=self.before, words=figure.before),
+                phrase("    {release}: {words}", release=self.after, words=figure.after),
             ]
-        found += [] if self.figures else ["  none"]
+        found += [] if self.figures else [phrase("  none")]
         if self.undecided:
-            found.append(f"undecided on one of them: {', '.join(self.undecided)}")
+            found.append(phrase("undecided on one of them: {claims}", claims=", ".join(self.undecided)))
         if self.missing:
-            found.append(f"not measured on both: {', '.join(self.missing)}")
+            found.append(phrase("not measured on both: {claims}", claims=", ".join(self.missing)))
         return found
 
 

@@ -59,6 +59,9 @@ def anew(words: str) -> str:
         return phrase("[not measured]")
     if found := _BY_ITSELF.fullmatch(words):
         return Phrase(words, f"{found['how']} {{figure}}", {"figure": anew(found["words"])})
+    if (found := _WHERE.fullmatch(words)) and found["number"]:
+        of = _where(words, found).figures
+        return Phrase(words, "{figure} ({range})", {"figure": of["number"], "range": of["where"]})
     if found := _IN_BRACKETS.fullmatch(words):
         inside = [_piece(one) for one in _BETWEEN.split(found["inside"])]
         return Phrase(words, "{figure} ({range})", {"figure": _piece(found["before"]), "range": joined("", inside)})

@@ -173,7 +173,7 @@ def _show_verdicts(options: argparse.Namespace) -> int:
     if options.json:
         print_json(dataclasses.asdict(found))
     else:
-        print("\n".join(found.lines()))
+        print("\n".join(map(translated, found.lines())))
     return EXIT_OK
 
 

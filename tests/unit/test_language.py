@@ -92,6 +92,7 @@ def test_a_sentence_within_another_one_loses_its_full_stop() -> None:
         "{name}: {says}", name="x", says=joined("; ", (phrase("Nothing of it was measured."), phrase("none")))
     )
     assert translated(said) == "x：其中没有一项测到；无"
+    assert translated(joined("； ", (phrase("none"), phrase("none")))) == "无；无"
 
 
 @pytest.mark.usefixtures("chinese")
@@ -109,6 +110,7 @@ def test_a_sentence_within_another_one_loses_its_full_stop() -> None:
         ("an unknown number of stalls [not measured]", "数量未知的停顿（未测）"),
         ("other than claimed in 1 of 40 owners (below 9 %, in 5 deployments)",
          "与论断不符：40 个持有者中有 1 例（低于 9 %，5 个集群）"),
+        ("30.2 s in 12 deployments", "30.2 s（12 个集群）"),
         ("1.2 s", "1.2 s"),
     ],
 )  # fmt: skip
