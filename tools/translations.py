@@ -167,6 +167,7 @@ def _of_incident(incident: Incident) -> Iterator[str]:
 
 def _of_claim(claim: Claim) -> Iterator[str]:
     yield from (claim.says, claim.summary)
+    yield from (part.scope for part in claim.parts)
     if claim.told:
         told = dataclasses.asdict(claim.told)
         yield from (text for name, text in told.items() if name in ("holds", "fails", "do", "asks"))

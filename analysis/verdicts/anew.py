@@ -170,7 +170,8 @@ def _behind(found: re.Match[str]) -> Iterator[str]:
     if why := found["refutes"]:
         yield Phrase(f" What refutes it: {why}.", " What refutes it: {why}.", {"why": _refuting(why)})
     if scopes := found["scopes"]:
-        yield Phrase(f" It holds in {found['which']}: {scopes}.", " It holds here: {scopes}.", {"scopes": scopes})
+        each = joined("; ", map(phrase, scopes.split("; ")))
+        yield Phrase(f" It holds in {found['which']}: {scopes}.", " It holds here: {scopes}.", {"scopes": each})
 
 
 def _refuting(why: str) -> str:
