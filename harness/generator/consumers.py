@@ -7,7 +7,7 @@ from harness.errors import ClientError, WaitTimeout
 from harness.generator import groups
 from harness.generator.load_run import LoadRun
 from harness.rundir.writing import TrialDirectory
-from harness.wait import NotYet, wait_until
+from harness.wait import NotYet, patience, wait_until
 
 SETTLE_S_MAX = 90.0
 DRAIN_S_MAX = 120.0
@@ -84,7 +84,9 @@ class VerifyingConsumers:
 
         def consumed() -> bool:
             nonlocal left
-            left = self._load.target.unconsumed(self._load.group)
+            # A master that is gone, or not elected yet, has another one after it.
+            with patience():
+                left = self._load.target.unconsumed(self._load.group)
             if left:
                 raise NotYet(f"{left} messages are left")
             return True

@@ -22,7 +22,7 @@ def begin_at_end(target: Target, group: str) -> None:
     message and that lies in memory (ConsumerManageProcessor.queryConsumerOffset), and the group gets everything. 5.x takes
     offsets of groups only that it knows (updateConsumerOffset), which is why the group is made first.
     """
-    for name, address in target.brokers.items():
+    for name, address in target.masters().items():
         with Broker(address, timeout_s=RECORD_S_MAX, access=target.access) as connection:
             connection.create_group(group)
             for queue in range(target.read_queues[name]):
@@ -36,7 +36,7 @@ def remove(target: Target, group: str) -> None:
     """
     time.sleep(HELD_S_MAX)
     retry = RETRY_PREFIX + group
-    for address in target.brokers.values():
+    for address in target.masters().values():
         with Broker(address, timeout_s=RECORD_S_MAX, access=target.access) as connection:
             connection.delete_group(group)
             connection.delete_topic(retry)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,16 +17,18 @@ from harness.protocol.targets import Network, check_allowed
 from harness.releases.central import version_key
 from harness.releases.jars import ensure_jars, recorded_releases
 from harness.rundir.events import EventLog, Moment
-from harness.wait import NotYet, wait_until
+from harness.wait import NotYet, patience, wait_until
 
 ROUTE_S_MAX = 60.0
+MASTER_S_MAX = 60.0
+"""For a master at the end of a load: a controller's brokers have one again within some 20 s."""
 _LOOK = "mqlab audit says what its name servers and brokers tell."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """A topic on a cluster. ``brokers`` are masters' addresses by broker name; ``queues`` are their queues of the topic to
-    write to, ``read_queues`` those to read from."""
+    """A topic on a cluster. ``brokers`` are the addresses, by broker name, of those that were masters when it was found, and
+    ``masters`` says who they are now; ``queues`` are their queues of the topic to write to, ``read_queues`` those to read from."""
 
     namesrv: tuple[str, ...]
     topic: str
@@ -59,19 +62,57 @@ class Target:
             except ClientError:
                 continue  # A name server that does not answer tells clients nothing either.
 
+    def masters(self) -> dict[str, str]:
+        """Who is master now, by broker name: of those that it was found with, as the topic's route names them.
+
+        Raises:
+            ClientError: no name server answers, or the route names no master of one.
+            TargetNotAllowedError: it names an address that is not allowed.
+        """
+        failure: ClientError | None = None
+        for namesrv in self.namesrv:
+            try:
+                route = _read_route(namesrv, self.topic, self.allowed, self.access) or Route()
+            except ClientError as error:
+                failure = error
+                continue
+            found = {name: by_id[0] for name, by_id in route.addresses.items() if name in self.queues and 0 in by_id}
+            if lacking := sorted(self.queues.keys() - found.keys()):
+                failure = ClientError(f"the route of {self.topic} on {namesrv} names no master of {', '.join(lacking)}")
+                continue
+            return found
+        raise failure or ClientError(f"there is no name server to ask for the route of {self.topic}")
+
+    def wait_for_masters(self, cancel: threading.Event | None = None) -> dict[str, str]:
+        """``masters``, once there is one of each: an election takes its time. Raises WaitTimeout."""
+
+        def known() -> dict[str, str]:
+            with patience():
+                return self.masters()
+
+        return wait_until(
+            f"a master of {', '.join(self.queues)}", known, timeout_s=MASTER_S_MAX, poll_s=0.5, cancel=cancel
+        )
+
     def unconsumed(self, group: str) -> int:
-        """Messages that the group has not committed yet, by the brokers' own counts."""
+        """Messages that the group has not committed yet, by the counts of those that are masters now.
+
+        A new master may end below what the group has committed: nothing is left of that queue then.
+        """
         left = 0
-        for name, address in self.brokers.items():
+        for name, address in self.masters().items():
             with Broker(address, name=name, timeout_s=RECORD_S_MAX, access=self.access) as connection:
                 for queue in range(self.queues[name]):
                     done = connection.consumer_offset(group, self.topic, queue) or 0
-                    left += connection.max_offset(self.topic, queue) - done
+                    left += max(0, connection.max_offset(self.topic, queue) - done)
         return left
 
     def record_ends(self, events: EventLog, group: str | None, moment: Moment) -> None:
-        """Record every queue's offsets, and the group's in it, as the brokers have them."""
-        for name, address in self.brokers.items():
+        """Record every queue's offsets, and the group's in it, as those have them that are masters now.
+
+        Raises WaitTimeout: one has no master.
+        """
+        for name, address in self.wait_for_masters().items():
             with Broker(address, name=name, timeout_s=RECORD_S_MAX, access=self.access) as connection:
                 for queue in range(self.queues[name]):
                     events.record(
