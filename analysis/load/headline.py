@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from analysis.load.judged import ERRORS_MAX, JudgedLoad
+from analysis.load.judged import ERRORS_MAX, JudgedLoad, unavailable_told
 from analysis.report.document import Headline, Series
 from analysis.verdicts.numbers import printable, quantity
 from analysis.verdicts.words import listed
@@ -20,6 +20,7 @@ def headline_of(judged: JudgedLoad, series: Series | None = None) -> Headline:
     by = {kind: {name: one for name, one in judged.named().items() if one.verdict is kind} for kind in VerdictKind}
     says = [
         *(f"{one.says} That does not hold: {one.summary}." for one in by[VerdictKind.REFUTED].values()),
+        *(f"{one[:1].upper()}{one[1:]}." for one in unavailable_told(judged.unavailable, judged.figures.ok_per_s)),
         *_of_sends(judged, series),
         *([f"Holds: {_named(by[VerdictKind.CONFIRMED])}."] if by[VerdictKind.CONFIRMED] else []),
         *_open(by[VerdictKind.UNDECIDED]),

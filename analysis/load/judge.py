@@ -25,6 +25,7 @@ from analysis.load.figures import figures_of
 from analysis.load.judged import JudgedLoad
 from analysis.load.page import drawn_of_load, write_page
 from analysis.load.properties import damaged, findings
+from analysis.load.unavailable import unavailable
 from analysis.report import html
 from analysis.report.locust import locust_counts, locust_errors
 from analysis.report.series import series_of
@@ -67,6 +68,7 @@ def judge_load_in(
         folding = pool.submit(inputs_of, recorded)
         figured = pool.submit(figures_of, records, facts)
         faulted = pool.submit(faults_of_load, spark, run, records, facts, events)
+        gone = pool.submit(unavailable, records, facts)
         own = [pool.submit(accounts.bodies, records, trial), pool.submit(accounts.keys, records, trial)]
         figures = figured.result()
         inputs = folding.result()
@@ -101,6 +103,7 @@ def judge_load_in(
             figures=figures,
             findings=tuple(with_excerpts(spark, findings(scenario, rows, run, trial), run.path)),
             faults=faults,
+            unavailable=gone.result(),
             notes=run.told().notes,
             locust_requests=requests,
             locust_failures=failures,

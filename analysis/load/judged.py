@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from analysis.load.ending import Ending
 from analysis.load.faults import FaultOnLoad
 from analysis.load.figures import Figures
+from analysis.load.unavailable import Gap, Unavailable
 from analysis.report.facts import evidence_told
 from analysis.verdicts.numbers import printable
 from harness.model.findings import Finding
@@ -37,6 +38,7 @@ class JudgedLoad:
     locust_requests: int | None
     locust_failures: int | None
     errors: Mapping[str, int] = field(default_factory=dict)
+    unavailable: Unavailable = field(default_factory=Unavailable)
 
     def named(self) -> dict[str, Finding]:
         """Its findings by the names that a reader knows them by: ``a key, a queue``."""
@@ -80,6 +82,7 @@ class JudgedLoad:
             named = ", ".join(f"{printable(name)} {count:,}" for name, count in commonest[:ERRORS_MAX])
             more = len(commonest) - ERRORS_MAX
             lines.append(f"failed by error: {named}" + (f" and {more} more" if more > 0 else ""))
+        lines += unavailable_told(self.unavailable, f.ok_per_s)
         if f.unknown:
             lines.append(f"of the {f.unknown:,} sends with an unknown outcome {f.unknown_arrived:,} were consumed")
         if f.unplaced:
@@ -95,3 +98,19 @@ class JudgedLoad:
             return f" so far, where {asked_per_s:,.1f} were asked"
         off = self.figures.started_per_s / asked_per_s - 1
         return f" of {asked_per_s:,.1f} asked ({off:+.3%})"
+
+
+def unavailable_told(gaps: Unavailable, per_s: float) -> list[str]:
+    """For how long there was no acknowledged send, none of one key and no consumption, each where that is long."""
+    sends, key, consumption = gaps.told(per_s)
+    found = [f"no send was acknowledged for {_span(sends)}"] if sends else []
+    # What all keys lacked one of them lacked as well.
+    if key and (sends is None or key.seconds > sends.seconds + 1.0):
+        found.append(f"none of key {printable(str(key.key))} for {_span(key)}")
+    if consumption:
+        found.append(f"nothing was consumed for {_span(consumption)}")
+    return found
+
+
+def _span(gap: Gap) -> str:
+    return f"{gap.seconds:.1f} s, from {gap.from_s:.1f} s to {gap.to_s:.1f} s of the load"

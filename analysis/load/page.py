@@ -142,6 +142,13 @@ def _figures(judged: JudgedLoad) -> Iterator[tuple[str, str]]:
     yield "started", f"{f.started_per_s:,.1f}/s" + _asked(judged)
     yield "accepted", f"{f.ok_per_s:,.1f}/s"
     yield "latency p50, p99, p99.9", ", ".join(quantity(value, "ms") for value in f.latency_ms)
+    gaps = judged.unavailable
+    longest = {
+        "longest time without an accepted send": gaps.sends,
+        "the same of one key": gaps.key,
+        "longest time without a consumption": gaps.consumption,
+    }
+    yield from ((name, quantity(gap.seconds, "s")) for name, gap in longest.items() if gap is not None)
     if "in_flight" not in judged.params:
         yield "starts late p50, p99, p99.9", ", ".join(quantity(value, "ms") for value in f.late_ms)
 

@@ -177,3 +177,50 @@ def test_of_many_sends_percentiles_are_within_a_rank(
     assert close.figures.latency_ms == pytest.approx((110.5, 217.81, 219.781), abs=0.9)
     assert close.figures.late_ms == pytest.approx((0.1095, 0.21681, 0.218781), abs=0.0009)
     assert set(close.figures.latency_ms) <= {1.0 + number for number in range(220)}
+
+
+def test_no_gap_of_a_clean_load_is_told(load: Trial, judged: Judge) -> None:
+    found, _ = judged(load)
+    gaps = found.unavailable
+    assert gaps.sends is not None
+    assert gaps.sends.seconds < 1.0
+    assert gaps.key is not None
+    assert gaps.key.seconds < 1.0
+    assert not any(" was acknowledged for " in line or "was consumed for" in line for line in found.lines())
+
+
+def test_the_longest_time_without_an_acknowledged_send_is_told_and_that_of_a_key_and_a_consumption(
+    load: Trial, judged: Judge
+) -> None:
+    sends = _sends(load)
+    start_ns = min(send["intended_ns"] for send in sends)
+    for send in sends:
+        second = (send["intended_ns"] - start_ns) / 1e9
+        # For two seconds nobody gets an answer, and one key for two more.
+        if 3.0 <= second < (7.0 if send["key"] == "k1" else 5.0):
+            send |= {"outcome": "failed", "remark": "no master"}
+            load.drop(lambda record, seq=send["seq"]: record["type"] == "consume" and record["seq"] == seq)  # type: ignore[misc]
+    found, _ = judged(load)
+    gaps = found.unavailable
+    assert gaps.sends is not None
+    assert gaps.key is not None
+    assert gaps.consumption is not None
+    assert gaps.sends.seconds == pytest.approx(2.0, abs=0.25)
+    assert gaps.key.key == "k1"
+    assert gaps.key.seconds == pytest.approx(4.0, abs=0.25)
+    assert gaps.consumption.seconds == pytest.approx(2.0, abs=0.25)
+    assert any(line.startswith("no send was acknowledged for ") for line in found.lines())
+    assert any(line.startswith("none of key k1 for 4") for line in found.lines())
+
+
+def test_what_is_never_acknowledged_again_counts_to_the_last_send_that_was_due(load: Trial, judged: Judge) -> None:
+    sends = _sends(load)
+    last_ns = max(send["intended_ns"] for send in sends)
+    for send in sends:
+        if send["intended_ns"] > last_ns - 3_000_000_000:
+            send |= {"outcome": "failed", "remark": "no master"}
+    found, _ = judged(load)
+    assert found.unavailable.sends is not None
+    assert found.unavailable.sends.seconds == pytest.approx(3.0, abs=0.25)
+    assert found.unavailable.key is not None
+    assert found.unavailable.key.seconds == pytest.approx(3.0, abs=0.25)

@@ -8,6 +8,7 @@ from analysis.load.ending import Ending
 from analysis.load.figures import Figures
 from analysis.load.headline import headline_of
 from analysis.load.judged import JudgedLoad
+from analysis.load.unavailable import Gap, Unavailable
 from analysis.report.document import Series
 from tests.lib.load_findings import found as finding
 
@@ -61,3 +62,32 @@ def test_a_load_of_which_nothing_is_counted_names_no_sends() -> None:
     found = headline_of(dataclasses.replace(LOAD, figures=dataclasses.replace(FIGURES, sends=0)), None)
     assert found.title == "What became of a load"
     assert not any("sends" in one for one in found.says)
+
+
+def test_how_long_nothing_was_accepted_or_consumed_is_said_before_what_failed() -> None:
+    gaps = Unavailable(
+        sends=Gap(from_s=2.0, to_s=5.5), key=Gap(from_s=2.0, to_s=9.0, key="k7"), consumption=Gap(from_s=1.9, to_s=6.2)
+    )
+    says = headline_of(dataclasses.replace(LOAD, unavailable=gaps), SERIES).says
+    assert says[1:4] == (
+        "No send was acknowledged for 3.5 s, from 2.0 s to 5.5 s of the load.",
+        "None of key k7 for 7.0 s, from 2.0 s to 9.0 s of the load.",
+        "Nothing was consumed for 4.3 s, from 1.9 s to 6.2 s of the load.",
+    )
+    assert says[4].startswith("95 of 1,000 sends failed")
+
+
+def test_a_key_that_lacked_no_more_than_all_of_them_and_short_gaps_are_not_told() -> None:
+    gaps = Unavailable(sends=Gap(from_s=2.0, to_s=5.5), key=Gap(from_s=2.0, to_s=5.6, key="k7"))
+    says = headline_of(dataclasses.replace(LOAD, unavailable=gaps), SERIES).says
+    assert not any("key" in one for one in says)
+    for short in (Gap(from_s=2.0, to_s=2.9), None):
+        gaps = Unavailable(sends=short, key=short, consumption=short)
+        says = headline_of(dataclasses.replace(LOAD, unavailable=gaps), SERIES).says
+        assert not any("acknowledged for" in one or "was consumed for" in one for one in says)
+
+
+def test_a_slow_loads_usual_intervals_are_no_gaps() -> None:
+    slow = Gap(from_s=2.0, to_s=6.0)
+    assert Unavailable(sends=slow).told(1.0) == (None, None, None)
+    assert Unavailable(sends=slow).told(2.0) == (slow, None, None)
