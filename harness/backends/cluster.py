@@ -27,15 +27,18 @@ RECORD_S_MAX = 60.0
 """Limit for an answer that a trial is judged by or cannot go on without. 5 s were too short for brokers that share the
 cores with many others."""
 NUDGE_AFTER_S = 0.3
+PROBED_TOPIC = "BenchmarkTest"
+"""A topic that every broker makes when it starts (org.apache.rocketmq.broker.topic.TopicConfigManager), and that takes sends."""
 
 
-NodeKind = Literal["broker", "namesrv"]
+NodeKind = Literal["broker", "namesrv", "proxy"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """A name server or broker. ``role`` is RocketMQ's brokerRole, empty for a name server.
+    """A name server, broker or proxy. ``role`` is RocketMQ's brokerRole, empty for all but brokers whose role nobody elects.
 
+    The ``broker_id`` of such a broker is -1, whoever is master; ``masters`` says who is.
     ``release`` is the one that it runs, which need not be that of other nodes; empty where nobody here knows it.
     """
 
@@ -47,6 +50,8 @@ class Node:
     broker_id: int = 0
     stall_port: int = 0
     """Port at which the append stall is armed; 0 if the broker was started without the rule."""
+    controller_port: int = 0
+    """Port of the controller in a name server; 0 without one."""
     release: str = ""
     store: StoreMount | None = None
     """The file system that holds only its store; None if the store is a plain folder."""
@@ -135,9 +140,43 @@ def namesrv_addresses(cluster: Cluster) -> str:
     return ";".join(node.address for node in cluster.nodes if node.kind == "namesrv")
 
 
+def is_elected(node: Node) -> bool:
+    """Whether it is a broker whose role others decide while it runs."""
+    return node.broker_id < 0
+
+
 def masters(cluster: Cluster) -> list[Node]:
-    """The brokers that take sends, by name."""
-    return [node for node in cluster.nodes if node.kind == "broker" and node.broker_id == 0]
+    """The brokers that take sends, by name; where they are elected those that a name server lists as masters now.
+
+    Raises ClientError: no name server that runs tells it.
+    """
+    brokers = [node for node in cluster.nodes if node.kind == "broker"]
+    if not any(map(is_elected, brokers)):
+        return [node for node in brokers if node.broker_id == 0]
+    failure: ClientError | None = None
+    for namesrv in (node for node in cluster.nodes if node.kind == "namesrv" and cluster.pid(node.name) is not None):
+        try:
+            listed = listed_brokers(namesrv)
+        except ClientError as error:
+            failure = error
+            continue
+        leading = {by_id.get(0) for by_id in listed.values()}
+        return [node for node in brokers if node.address in leading]
+    raise failure or ClientError("no name server runs, so that nobody tells who is master")
+
+
+def listed_brokers(namesrv: Node) -> dict[str, dict[int, str]]:
+    """Address by broker name and id of every broker that a name server lists, each of them checked. Raises ClientError."""
+    with ask_name_server(namesrv) as connection:
+        listed = connection.cluster_brokers()
+    check_allowed(address for addresses in listed.values() for address in addresses.values())
+    return listed
+
+
+def grpc_addresses(cluster: Cluster) -> list[str]:
+    """Where clients that speak gRPC find the cluster's proxies, one port above those of RocketMQ's own protocol."""
+    places = (split_address(node.address) for node in cluster.nodes if node.kind == "proxy")
+    return [f"{host}:{port + 1}" for host, port in places]
 
 
 def ask(broker: Node, *, timeout_s: float = 5.0) -> Broker:
@@ -169,7 +208,8 @@ def _listens(cluster: Cluster, node: Node) -> bool:
 def wait_registered(cluster: Cluster, *, under_load: bool = False) -> None:
     """Wait until every name server lists every broker, and every slave has what its master has.
 
-    Nodes that are down on purpose are left out. Under load a slave has what its master had a moment before.
+    Nodes that are down on purpose are left out. Under load a slave has what its master had a moment before. Where masters are
+    elected every name server lists one, and it has stored a message.
 
     5.x registers at start with the name servers that its client has found *reachable* so far (NettyRemotingClient,
     ``availableNamesrvAddrMap``), which a scan of its own fills at about the same moment; when the scan is later, that
@@ -190,6 +230,9 @@ def wait_registered(cluster: Cluster, *, under_load: bool = False) -> None:
                 timeout_s=READY_S_MAX,
                 poll_s=NUDGE_AFTER_S,
             )
+    if any(map(is_elected, brokers)):
+        _wait_elected(cluster, [node for node in running if node.kind == "namesrv"], brokers)
+        return
     by_id = {(node.broker_name, node.broker_id): node for node in brokers}
     for slave in (node for node in brokers if node.broker_id != 0):
         if (master := by_id.get((slave.broker_name, 0))) is not None:
@@ -200,12 +243,50 @@ def wait_registered(cluster: Cluster, *, under_load: bool = False) -> None:
             )
 
 
+def _wait_elected(cluster: Cluster, servers: Sequence[Node], brokers: Sequence[Node]) -> None:
+    """Until all name servers list the same masters, each has stored a message, and the others have what their master has."""
+    names = sorted({node.broker_name for node in brokers})
+
+    def leaders() -> dict[str, Node]:
+        cluster.check_running()
+        found: dict[str, str] = {}
+        for namesrv in servers:
+            with patience():
+                listed = listed_brokers(namesrv)
+            told = {name: listed.get(name, {}).get(0, "") for name in names}
+            if not all(told.values()) or (found and told != found):
+                raise NotYet(f"{namesrv.name} lists {listed or 'no broker'}")
+            found = told
+        leading = {node.broker_name: node for node in brokers if node.address == found.get(node.broker_name)}
+        if leading.keys() != set(names):
+            raise NotYet(f"masters are {found}, which are not among those that run")
+        for name, node in leading.items():
+            with patience(), ask(node) as connection:
+                stored = connection.send(PROBED_TOPIC, 0, name.encode())
+                if (end := connection.max_offset(PROBED_TOPIC, 0)) <= stored.offset:
+                    raise NotYet(f"{node.name} acknowledged offset {stored.offset} and ends at {end}")
+        return leading
+
+    # A group that is electing lists a master that takes nothing any more; it is asked again as a whole.
+    leading = wait_until(
+        "an elected master that stores a message", leaders, timeout_s=READY_S_MAX, poll_s=NUDGE_AFTER_S
+    )
+    for node in brokers:
+        master = leading[node.broker_name]
+        if node is not master:
+            wait_until(
+                f"{node.name} in sync with {master.name}",
+                lambda master=master, node=node: _is_in_sync(master, node, under_load=True),  # type: ignore[misc]
+                timeout_s=READY_S_MAX,
+            )
+
+
 def _is_registered(cluster: Cluster, namesrv: Node, broker: Node) -> bool:
     cluster.check_running()
-    with patience(), ask_name_server(namesrv) as connection:
-        listed = connection.cluster_brokers()
-    check_allowed(address for addresses in listed.values() for address in addresses.values())
-    if broker.broker_id in listed.get(broker.broker_name, {}):
+    with patience():
+        listed = listed_brokers(namesrv)
+    by_id = listed.get(broker.broker_name, {})
+    if broker.broker_id in by_id or (is_elected(broker) and broker.address in by_id.values()):
         return True
     with patience(), ask(broker) as connection:
         connection.update_broker_config({"brokerPermission": connection.broker_config()["brokerPermission"]})

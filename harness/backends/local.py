@@ -7,14 +7,14 @@ from pathlib import Path
 
 import psutil
 
-from harness.backends.class_archives import archived_classes
+from harness.backends.class_archives import KINDS, archived_classes
 from harness.backends.cluster import ClusterSpec
 from harness.backends.launched import LaunchedCluster, each
 from harness.backends.nodes import Launch
 from harness.errors import ReleaseError
 from harness.host.timers import timer_slack
 from harness.leases.leases import Leases
-from harness.releases.jars import ensure_jars, recorded_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.java import Java
 from harness.releases.jvm import MODULE_FLAGS, gc_log_option
 
@@ -27,7 +27,7 @@ class LocalCluster(LaunchedCluster):
             self._spawn(launch)
 
     def _spawn(self, launch: Launch) -> None:
-        jars = ensure_jars(launch.node.release)
+        has_archive = not launch.classes and launch.node.kind in KINDS
         command = [
             *memlock_prefix(launch.memlock_kb),
             str(self._java.executable),
@@ -35,13 +35,12 @@ class LocalCluster(LaunchedCluster):
             *launch.heap,
             *launch.jvm,
             # Java refuses an archive of another class path.
-            *(() if launch.classes else archived_classes(launch.node.release, launch.node.kind, self._java)),
+            *(archived_classes(launch.node.release, launch.node.kind, self._java) if has_archive else ()),
             gc_log_option(launch.gc_log),
             "-cp",
-            os.pathsep.join(map(str, (*launch.classes, *jars))),
+            os.pathsep.join(map(str, (*launch.classes, *launch.jars))),
             launch.main,
-            "-c",
-            str(launch.conf),
+            *launch.words,
         ]
         with launch.stdout.open("ab") as out, timer_slack(self.spec.settings.timer_slack_ms):
             self._running[launch.node.name] = self._leases.spawn(

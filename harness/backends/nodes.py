@@ -15,17 +15,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.backends.cluster import ClusterSpec, Node
+from harness.backends.proxy_node import PROXY_JVM, PROXY_MAIN, PROXY_PORTS, proxy_conf, proxy_jars
 from harness.backends.store_mount import LeasedStore, mount_store
 from harness.backends.topics_ahead import write_topics_ahead
+from harness.errors import UsageError
 from harness.host.ports import BROKER_PORTS, free_port, take_port
 from harness.leases.leases import Leases
-from harness.model.cluster import UserSettings
+from harness.model.cluster import Topology, UserSettings
 from harness.protocol.connection import split_address
 from harness.protocol.registration import Registrant
 from harness.releases.border import admitted
 from harness.releases.compile import RULE_SOURCES, compiled_classes
 from harness.releases.guard import TEMPORARY, guard_jar, guard_options, write_guard
-from harness.releases.jars import TOOLS, ensure_jars
+from harness.releases.jars import TOOLS, ensure_jars, recorded_releases
 from harness.releases.java import Java
 from harness.releases.node_logging import write_node_logging
 from harness.releases.rules import own_rules
@@ -33,6 +35,9 @@ from harness.releases.settings import Feature, has, settings_of
 
 HOST = "127.0.0.1"
 CLUSTER_NAME = "mqlab"
+CONTROLLERS = "mqlab-controllers"
+CONTROLLER_PORTS = (0, 1)
+"""A name server's own, and that of the controller in it, by which its group talks and brokers ask."""
 BIND: Mapping[str, str] = {"bindAddress": HOST}
 """5.x listens there alone; 4.x has no such setting and ignores it."""
 
@@ -93,6 +98,8 @@ class Launch:
     heap: tuple[str, ...]
     options: tuple[str, ...]
     """Further options of its JVM. Those of the module system and of the GC log are added to them."""
+    text: str = ""
+    """What its conf says where that is no list of settings."""
     logging: tuple[str, ...] = ()
     """The options of its logging, which are those of its release."""
     stock_logging: bool = False
@@ -107,7 +114,9 @@ class Launch:
     @property
     def conf(self) -> Path:
         """The file of its settings."""
-        return self.home / ("namesrv.conf" if self.node.kind == "namesrv" else "broker.conf")
+        return (
+            self.home / {"namesrv": "namesrv.conf", "broker": "broker.conf", "proxy": "rmq-proxy.json"}[self.node.kind]
+        )
 
     @property
     def jvm(self) -> tuple[str, ...]:
@@ -117,14 +126,24 @@ class Launch:
     def of_release(self, release: str) -> Launch:
         """The same node of that release: writes its conf and logging for it. Ports, settings and store stay."""
         # What a broker was told while it ran it has written into its own conf; it starts with what it is to have.
-        self.conf.write_text("".join(f"{key}={value}\n" for key, value in self.settings.items()))
+        self.conf.write_text(self.text or "".join(f"{key}={value}\n" for key, value in self.settings.items()))
         logging = write_node_logging(release, home=self.home, logs=self.home / "logs", stock=self.stock_logging)
         return dataclasses.replace(self, node=dataclasses.replace(self.node, release=release), logging=logging)
 
     @property
     def main(self) -> str:
         """Its main class."""
-        return NAMESRV_MAIN if self.node.kind == "namesrv" else BROKER_MAIN
+        return {"namesrv": NAMESRV_MAIN, "broker": BROKER_MAIN, "proxy": PROXY_MAIN}[self.node.kind]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of its command behind the main class."""
+        return ("-pc" if self.node.kind == "proxy" else "-c", str(self.conf))
+
+    @property
+    def jars(self) -> tuple[Path, ...]:
+        """Its release's."""
+        return proxy_jars(self.node.release) if self.node.kind == "proxy" else ensure_jars(self.node.release)
 
     @property
     def gc_log(self) -> Path:
@@ -150,6 +169,7 @@ class Blueprint:
         self._guard = guard_jar(java)
         self._until_s = until_s
         self._stores: list[LeasedStore] = []
+        self._controllers: tuple[str, ...] = ()
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -178,28 +198,52 @@ class Blueprint:
         Raises:
             PortTakenError: the port that was asked for is in use.
             LeaseError: a store could not be mounted.
+            UsageError: the release has no such topology.
         """
-        topology = self.spec.topology
-        for index in range(topology.name_servers):
-            chosen = take_port(port) if port and index == 0 else free_port()
-            self.launches += (self._name_server(f"namesrv-{index + 1}", chosen).of_release(self.spec.release),)
-        for broker in topology.broker_names():
-            for broker_id in range(topology.slaves_per_master + 1):
-                launch = self._broker(broker, broker_id, free_port(BROKER_PORTS))
-                self.launches += (launch.of_release(self.spec.release),)
+        topology, release = self.spec.topology, self.spec.release
+        require_topology(topology, release)
+        offsets = CONTROLLER_PORTS if topology.elects == "controller" else (0,)
+        servers = [
+            take_port(port, offsets) if port and index == 0 else free_port(offsets)
+            for index in range(topology.name_servers)
+        ]
+        self._controllers = group_of(servers) if topology.elects == "controller" else ()
+        for index, chosen in enumerate(servers):
+            self.launches += (self._name_server(f"namesrv-{index + 1}", chosen, index).of_release(release),)
+        ports = {name: free_port(BROKER_PORTS) for name, _, _ in topology.broker_nodes()}
+        for name, broker, number in topology.broker_nodes():
+            group = group_of([ports[node] for node, of, _ in topology.broker_nodes() if of == broker])
+            launch = self._broker(name, broker, number, ports[name], group)
+            self.launches += (launch.of_release(release),)
+        for number in range(topology.proxies):
+            self.launches += (self._proxy(f"proxy-{number + 1}", free_port(PROXY_PORTS)).of_release(release),)
         for launch in self.launches:
             write_guard(launch.home, peers_of(self.nodes), self._leases.files)
 
-    def _name_server(self, name: str, port: int) -> Launch:
+    def _name_server(self, name: str, port: int, number: int) -> Launch:
         home = self._home(name)
+        controller = {
+            "enableControllerInNamesrv": "true",
+            "controllerDLegerGroup": CONTROLLERS,
+            "controllerDLegerPeers": ";".join(self._controllers),
+            "controllerDLegerSelfId": f"n{number}",
+            "controllerStorePath": str(home / "store" / "controller"),
+        }
         conf = {
             "listenPort": str(port),
             "kvConfigPath": str(home / "store" / "kvConfig.json"),
             "configStorePath": str(home / "store" / "namesrv.properties"),
+            **(controller if self._controllers else {}),
             **BIND,
         }
         return Launch(
-            node=Node(name=name, kind="namesrv", address=f"{HOST}:{port}", access=self.spec.access),
+            node=Node(
+                name=name,
+                kind="namesrv",
+                address=f"{HOST}:{port}",
+                controller_port=port + 1 if self._controllers else 0,
+                access=self.spec.access,
+            ),
             home=home,
             settings=conf,
             heap=NAMESRV_JVM,
@@ -207,10 +251,27 @@ class Blueprint:
             reads=(self._guard,),
         )
 
-    def _broker(self, broker_name: str, broker_id: int, port: int) -> Launch:
-        name = broker_name if broker_id == 0 else f"{broker_name}-s{broker_id}"
+    def _role(self, broker_name: str, number: int, group: Sequence[str]) -> tuple[str, int, dict[str, str]]:
+        """The brokerRole and brokerId that a broker starts with, and what says who elects its master."""
+        elects = self.spec.topology.elects
+        if elects == "dledger":
+            # BrokerStartup gives members the id -1 until one is elected, and takes no slave without an id.
+            group_conf = {
+                "enableDLegerCommitLog": "true",
+                "dLegerGroup": broker_name,
+                "dLegerPeers": ";".join(group),
+                "dLegerSelfId": f"n{number}",
+            }
+            return "ASYNC_MASTER", 0, group_conf
+        if elects == "controller":
+            addresses = ";".join(peer.partition("-")[2] for peer in self._controllers)
+            return "SLAVE", -1, {"enableControllerMode": "true", "controllerAddr": addresses}
+        role = self.spec.settings.conf.get("brokerRole", "ASYNC_MASTER") if number == 0 else "SLAVE"
+        return role, number, {}
+
+    def _broker(self, name: str, broker_name: str, number: int, port: int, group: Sequence[str]) -> Launch:
         home = self._home(name)
-        role = self.spec.settings.conf.get("brokerRole", "ASYNC_MASTER") if broker_id == 0 else "SLAVE"
+        role, broker_id, elected = self._role(broker_name, number, group)
         own = {
             "brokerName": broker_name,
             "brokerClusterName": CLUSTER_NAME,
@@ -223,6 +284,7 @@ class Blueprint:
             "brokerIP2": HOST,
             "storePathRootDir": str(home / "store"),
             "storePathCommitLog": str(home / "store" / "commitlog"),
+            **elected,
             **BIND,
         }
         settings = self.spec.settings
@@ -240,9 +302,9 @@ class Blueprint:
                 name=name,
                 kind="broker",
                 address=f"{HOST}:{port}",
-                role=role,
+                role="" if elected else role,
                 broker_name=broker_name,
-                broker_id=broker_id,
+                broker_id=-1 if elected else broker_id,
                 stall_port=stall.port,
                 store=store.mount if store else None,
                 access=self.spec.access,
@@ -261,6 +323,22 @@ class Blueprint:
             reads=(*stall.reads, self._guard),
             environment=settings.environment,
             memlock_kb=settings.memlock_kb,
+        )
+
+    def _proxy(self, name: str, port: int) -> Launch:
+        """A proxy in cluster mode, which finds the brokers by the name servers."""
+        home = self._home(name)
+        servers = ";".join(node.address for node in self.nodes if node.kind == "namesrv")
+        return Launch(
+            node=Node(name=name, kind="proxy", address=f"{HOST}:{port}", access=self.spec.access),
+            home=home,
+            settings={},
+            text=proxy_conf(CLUSTER_NAME, HOST, servers, grpc_port=port + 1, remoting_port=port),
+            heap=PROXY_JVM,
+            options=self._own(home),
+            reads=(self._guard,),
+            # 5.0.0 asks for its home here alone.
+            environment={"RMQ_PROXY_HOME": str(home)},
         )
 
     def _stall_agent(self, home: Path) -> _StallAgent:
@@ -342,8 +420,30 @@ class _StallAgent:
         )
 
 
+def require_topology(topology: Topology, release: str) -> None:
+    """Raises UsageError: brokers of the release cannot have their master elected like that."""
+    if topology.proxies and not has(release, Feature.POP):
+        raise UsageError(
+            f"RocketMQ {release} has no topology {topology.name}: a proxy asks brokers for PopMessageProcessor, which it lacks",
+            advice="Give --release 5.1.4 or a newer one, or another --topology.",
+        )
+    key = {"dledger": "enableDLegerCommitLog", "controller": "enableControllerMode"}.get(topology.elects)
+    if key and key not in settings_of(release).broker:
+        having = [one for one in recorded_releases() if key in settings_of(one).broker]
+        raise UsageError(
+            f"RocketMQ {release} has no topology {topology.name}: its brokers know no {key}",
+            advice=f"Give --release with one of {', '.join(having)}, or another --topology.",
+        )
+
+
+def group_of(ports: Sequence[int]) -> tuple[str, ...]:
+    """The members of a DLedger group, of brokers or of controllers, as its settings have them: each one port above these."""
+    return tuple(f"n{number}-{HOST}:{port + 1}" for number, port in enumerate(ports))
+
+
 def peers_of(nodes: Iterable[Node]) -> set[str]:
-    """``ADDRESS:PORT`` of what nodes of a cluster connect to: a broker's own, the next for its slaves, and two less."""
+    """``ADDRESS:PORT`` of what nodes of a cluster connect to: a broker's own, the next for its slaves or its DLedger group, and
+    two less; of a name server the next for its controller."""
     places = (split_address(node.address) for node in nodes)
     return {f"{host}:{port + more}" for host, port in places for more in (0, 1, -2)}
 

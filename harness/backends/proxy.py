@@ -1,53 +1,32 @@
 """A release's own proxy beside a cluster of ours, for clients that speak gRPC.
 
 It runs in cluster mode: it finds the brokers by the name servers and sends to them as a client does. When it starts, it
-makes a topic of its own in the cluster. Whatever is configured it asks for its two ports on every interface, as 4.6.0 does
-(org.apache.rocketmq.proxy.grpc.GrpcServerBuilder), and as every node of the lab it gets them on loopback alone.
+makes a topic of its own in the cluster.
 """
 
 import contextlib
-import json
 import os
 import shutil
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from harness.backends.cluster import Node
 from harness.backends.local import require_border
 from harness.backends.nodes import CLUSTER_NAME, HOST, peers_of
-from harness.errors import NodeStartError, UsageError
+from harness.backends.proxy_node import PROXY_JVM, PROXY_MAIN, proxy_conf, proxy_jars
+from harness.errors import NodeStartError
 from harness.host.ports import free_port
 from harness.leases.leases import Leases
 from harness.leases.process import LeasedProcess
 from harness.protocol.connection import split_address
-from harness.releases.class_file import has_class
 from harness.releases.guard import TEMPORARY, guard_jar, guard_options, write_guard
-from harness.releases.jars import PROXY, ensure_jars, is_build
 from harness.releases.java import Java
 from harness.releases.jvm import MODULE_FLAGS
 from harness.releases.node_logging import write_node_logging
 from harness.wait import wait_until
 
-PROXY_MAIN = "org.apache.rocketmq.proxy.ProxyStartup"
-PROXY_JVM = ("-Xms128m", "-Xmx384m", "-XX:+UseSerialGC", "-Xss512k", "-XX:MaxDirectMemorySize=256m")
 START_S_MAX = 120.0
-
-
-def proxy_jars(release: str, progress: Callable[[str], None] | None = None) -> tuple[Path, ...]:
-    """The class path of a release's proxy; a build of the user's own brings its own.
-
-    Raises:
-        UsageError: a build has none, or Maven Central none of the release.
-        ReleaseError: its jars cannot be had.
-    """
-    if has_class(release, PROXY_MAIN):
-        return ensure_jars(release)
-    if is_build(release):
-        raise UsageError(
-            f"the build {release} has no proxy: its lib has no {PROXY_MAIN}", advice="Give another --client."
-        )
-    return (*ensure_jars(f"{PROXY}{release}", progress=progress), *ensure_jars(release))
 
 
 @contextlib.contextmanager
@@ -67,22 +46,7 @@ def proxy_beside(
     write_guard(home, peers_of(nodes), leases.files)
     port = free_port()
     conf = home / "rmq-proxy.json"
-    conf.write_text(
-        json.dumps(
-            {
-                "rocketMQClusterName": CLUSTER_NAME,
-                "proxyMode": "CLUSTER",
-                "namesrvAddr": namesrv,
-                "localServeAddr": HOST,
-                "grpcServerPort": port,
-                "remotingListenPort": free_port(),
-                # The topic of a load has no type; ordered messages may go to it all the same.
-                "enableTopicMessageTypeCheck": False,
-                # Told to clients: a second try hides the first.
-                "grpcClientProducerMaxAttempts": 1,
-            }
-        )
-    )
+    conf.write_text(proxy_conf(CLUSTER_NAME, HOST, namesrv, grpc_port=port, remoting_port=free_port()))
     command = [
         str(java.executable), *MODULE_FLAGS, *PROXY_JVM,
         *write_node_logging(release, home=home, logs=home / "logs", stock=False),

@@ -13,6 +13,7 @@ import psutil
 
 from harness.backends.abilities import PROCESSES
 from harness.backends.cluster import Node
+from harness.backends.proxy_node import PROXY_PORTS
 from harness.errors import ConfigurationError, LeaseError
 from harness.faults.targets import node_of, pid_of
 from harness.host.abilities import Abilities
@@ -98,7 +99,9 @@ def ports_of_all(trial: TrialContext, names: Iterable[str]) -> list[int]:
 def ports_of(node: Node) -> list[int]:
     """Every port that the node listens on."""
     _, port = split_address(node.address)
-    return [port + offset for offset in BROKER_PORTS] if node.kind == "broker" else [port]
+    if node.kind == "namesrv":
+        return [port, node.controller_port] if node.controller_port else [port]
+    return [port + offset for offset in (BROKER_PORTS if node.kind == "broker" else PROXY_PORTS)]
 
 
 def cut_ports(leases: Leases, ports: Sequence[int], *, until_s: float) -> Lease:

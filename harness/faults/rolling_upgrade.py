@@ -47,7 +47,10 @@ def steps_of(fault: RollingUpgrade, nodes: list[Node]) -> list[Step]:
     return [*half, *(Step(step.role, step.node, back=True) for step in reversed(half))]
 
 
-def _role(node: Node) -> UpgradeStep:
+def _role(node: Node) -> UpgradeStep | None:
+    """None of a proxy, which no step names."""
+    if node.kind == "proxy":
+        return None
     return "namesrv" if node.kind == "namesrv" else "slave" if node.broker_id else "master"
 
 

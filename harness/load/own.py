@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import cast
 
-from harness.backends.cluster import Node, create_topic, namesrv_addresses, record_queue_ends
+from harness.backends.cluster import Node, create_topic, grpc_addresses, namesrv_addresses, record_queue_ends
 from harness.backends.proxy import proxy_beside
 from harness.clients.java import JavaClient
 from harness.clients.python.clients import CLIENTS
@@ -138,6 +138,8 @@ class OwnLoadSession:
             release, punctual = trial.record.java_release, not load.options.closed
             return java_driver(release, trial.java, target, is_punctual=punctual, user=trial.user.client)
         proxy = load.proxy
+        if load.client == "grpc" and not proxy:
+            proxy = next(iter(grpc_addresses(trial.cluster)), "")
         if load.client == "grpc" and not proxy:
             home = trial.cluster.folder / "nodes" / "proxy"
             beside = proxy_beside(

@@ -6,19 +6,40 @@ from typing import Literal
 
 from harness.model.rocketmq import FRAME_BYTES_MAX
 
+Elects = Literal["", "dledger", "controller"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Topology:
-    """How many nodes of each kind. Brokers are named ``broker-a``, ``broker-b``, ... as RocketMQ's examples do."""
+    """How many nodes of each kind. Brokers are named ``broker-a``, ``broker-b``, ... as RocketMQ's examples do.
+
+    ``elects`` says who makes one of a name's brokers its master: their own DLedger group, or controllers in the name servers. Where
+    it is empty they stay what they were started as.
+    """
 
     name: str
     name_servers: int = 1
     masters: int = 1
     slaves_per_master: int = 0
+    elects: Elects = ""
+    proxies: int = 0
+    """In cluster mode: clients speak to them in place of the brokers."""
 
     def broker_names(self) -> tuple[str, ...]:
         """``broker-a``, ``broker-b``, ..."""
         return tuple(f"broker-{chr(ord('a') + index)}" for index in range(self.masters))
+
+    def broker_nodes(self) -> tuple[tuple[str, str, int], ...]:
+        """Each broker: its node's name, its own, and its number among those of its name.
+
+        ``broker-a`` and ``broker-a-s1`` are a master and its slave; of ``broker-a-n0`` and ``broker-a-n1`` one is elected.
+        """
+        numbers = range(self.slaves_per_master + 1)
+        return tuple(
+            (f"{name}-n{number}" if self.elects else f"{name}-s{number}" if number else name, name, number)
+            for name in self.broker_names()
+            for number in numbers
+        )
 
     @property
     def brokers(self) -> int:
@@ -27,8 +48,8 @@ class Topology:
 
     @property
     def nodes(self) -> int:
-        """Brokers and name servers."""
-        return self.name_servers + self.brokers
+        """Brokers, name servers and proxies."""
+        return self.name_servers + self.brokers + self.proxies
 
 
 Store = Literal["folder", "loop-ext4", "loop-xfs"]

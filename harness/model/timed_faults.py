@@ -22,6 +22,10 @@ FOR, BY, CONSUMER = "for", "by", "consumer"
 
 OF_NAMED_NODES = tuple(one.kind for one in FAULTS if one.done_to == "node")
 
+MASTER, FOLLOWER, OTHERS = "master", "follower", "others"
+"""Stand for the nodes that have these roles when the fault comes; the last one is for the peers of a cut."""
+ROLES = (MASTER, FOLLOWER)
+
 SLAVES = "slave"
 """The step of a fault that is done node by node."""
 
@@ -140,12 +144,16 @@ def why_not_on(
         return f"names consumer {timed.consumer}, and there are {consumers}, from 0"
     if topology.masters < timed.fault.masters_min:
         return "is done while a second broker is there, and asks for --topology two-masters or another one with several"
+    if topology.elects and (needs_slaves(timed.fault) or (timed.fault.kills_broker and timed.fault.done_to != "node")):
+        return f"is of brokers whose roles stay, and those of {topology.name} are elected: kill-node:{MASTER} goes with them"
     if needs_slaves(timed.fault) and not topology.slaves_per_master:
         return "is done to a slave, and asks for --topology article or another one with slaves"
     nodes = node_names(topology) if given is None else given
+    roles = ROLES if given is None and topology.brokers > topology.masters else (MASTER,) if given is None else ()
     for node in nodes_of(timed.fault):
-        if node not in nodes:
-            return f"names {node}, and the nodes are {', '.join(nodes)}"
+        if node not in nodes and node not in roles:
+            also = f", or {MASTER}, whichever that is then" if roles else ""
+            return f"names {node}, and the nodes are {', '.join(nodes)}{also}"
     return None
 
 
@@ -170,10 +178,9 @@ def needs_slaves(fault: Fault) -> bool:
 def node_names(topology: Topology) -> tuple[str, ...]:
     """As a cluster names its nodes."""
     servers = [f"namesrv-{index + 1}" for index in range(topology.name_servers)]
-    slaves = [
-        f"{broker}-s{index + 1}" for broker in topology.broker_names() for index in range(topology.slaves_per_master)
-    ]
-    return (*servers, *topology.broker_names(), *slaves)
+    brokers = sorted(topology.broker_nodes(), key=lambda one: one[2])
+    proxies = [f"proxy-{index + 1}" for index in range(topology.proxies)]
+    return (*servers, *(name for name, _, _ in brokers), *proxies)
 
 
 def nodes_of(fault: Fault) -> tuple[str, ...]:

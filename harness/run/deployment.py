@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from harness.backends.cluster import Cluster, ClusterSpec, Node, change_live, masters
+from harness.backends.cluster import Cluster, ClusterSpec, Node, change_live, is_elected, masters
 from harness.errors import DiskFullError, Interrupted, LabError, NodeStartError
 from harness.faults.injections import injection_of
 from harness.host.hiccups import NoiseProbe
@@ -106,13 +106,14 @@ def _deployment_record(name: str, planned: PlannedDeployment, context: RunContex
 
 def _with_nodes(record: DeploymentRecord, cluster: Cluster) -> DeploymentRecord:
     def node_record(node: Node) -> NodeRecord:
-        role = "" if node.kind == "namesrv" else "MASTER" if node.broker_id == 0 else "SLAVE"
+        role = "" if node.kind == "namesrv" or is_elected(node) else "MASTER" if node.broker_id == 0 else "SLAVE"
+        assert node.kind != "proxy"
         return NodeRecord(
             name=node.name, kind=node.kind, role=role, address=node.address, pid=cluster.pid(node.name), release=node.release
         )  # fmt: skip
 
     overrides = tuple(f"{key}: {change}" for key, change in cluster.overrides.items())
-    nodes = tuple(map(node_record, cluster.nodes))
+    nodes = tuple(node_record(node) for node in cluster.nodes if node.kind != "proxy")
     return dataclasses.replace(record, nodes=nodes, overrides=overrides, identity=_identity_of(nodes))
 
 

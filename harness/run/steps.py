@@ -26,6 +26,7 @@ from harness.clients.leased import ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import ClientError, NodeStartError, WaitTimeout, shown
 from harness.faults.injections import injection_of
+from harness.faults.targets import of_now
 from harness.model.steps import (
     LINES,
     Do,
@@ -146,7 +147,8 @@ class Steps:
         params = {**record.params, **step.params}
         trial = dataclasses.replace(self._trial, record=dataclasses.replace(record, params=params))
         load = self._load.of_fault(step) if isinstance(self._load, TakesTimedFaults) else self._load
-        fault = TrialFault(trial, step.fault, injection_of(step.fault, step.injection), number)
+        found = of_now(step.fault, trial)
+        fault = TrialFault(trial, found, injection_of(found, step.injection), number)
         undo.callback(fault.end)
         fault.inject(load)
         undo.callback(fault.heal, load)

@@ -16,7 +16,8 @@ from rich.console import Console
 from harness.backends.cluster import Cluster, ClusterSpec
 from harness.backends.given import GivenCluster
 from harness.backends.local import start_local
-from harness.backends.proxy import proxy_jars
+from harness.backends.nodes import require_topology
+from harness.backends.proxy_node import proxy_jars
 from harness.backends.reached import Reached
 from harness.backends.topologies import TOPOLOGIES
 from harness.clients.python.clients import CLIENTS
@@ -94,6 +95,8 @@ def load(options: argparse.Namespace, console: Console) -> Ran | None:
     named = named_nodes(options)
     check_faults(options.fault, topology, options, named)
     _check_proxy(options, release)
+    if release:
+        require_topology(topology, release)
     java = find_java()
     path = options.out or Path("runs") / run_id
     target, reached = None, Reached()
@@ -108,7 +111,7 @@ def load(options: argparse.Namespace, console: Console) -> Ran | None:
         user = read_settings(options, (options.client_release or release,), console)
     # Here Ctrl-C ends a download, and what is downloaded is told; a cluster's start would do it by itself.
     prepare(java, sorted({release, options.client_release or release}), console)
-    if options.client == "grpc" and not options.proxy:
+    if topology.proxies or (options.client == "grpc" and not options.proxy):
         proxy_jars(release, lambda text: console.print(text, highlight=False))
     own = _own_load(options, asked, run_id)
     plan = _plan(options, own, release, topology)

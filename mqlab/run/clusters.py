@@ -11,7 +11,9 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.backends.choose import choose_backend
-from harness.backends.cluster import ClusterSpec, namesrv_addresses
+from harness.backends.cluster import ClusterSpec, grpc_addresses, masters, namesrv_addresses
+from harness.backends.nodes import require_topology
+from harness.backends.proxy_node import proxy_jars
 from harness.backends.topologies import TOPOLOGIES
 from harness.errors import (
     EXIT_FAILED,
@@ -95,25 +97,34 @@ def add_clean(add: Adder) -> None:
 def up(options: argparse.Namespace, console: Console) -> int:
     """Start a cluster that stays after the command has ended."""
     release = (options.release or recorded_releases()[-1:])[0]
+    topology = TOPOLOGIES[options.topology]
+    require_topology(topology, release)
+    if topology.proxies and options.backend != "local":
+        raise UsageError(f"topology {topology.name} is of --backend local", advice="Leave --backend out.")
     java = find_java()
     prepare(java, (release,), console)
+    if topology.proxies:
+        proxy_jars(release, lambda text: console.print(text, highlight=False))
     user = read_settings(options, (release,), console)
     if user.client:
         raise UsageError("--set client.KEY: `mqlab cluster up` starts no client", advice="Give it to your own clients.")
     name = f"up-{new_run_id()}"
     folder = _clusters_folder() / name
-    spec = ClusterSpec(name=name, release=release, topology=TOPOLOGIES[options.topology], user=user)
+    spec = ClusterSpec(name=name, release=release, topology=topology, user=user)
     backend = choose_backend(options.backend, options.image or "", (release,), java, console.print)
     with Leases.open(state_home()) as leases:
         cluster = backend.start(spec, folder, leases, until_s=options.hours * 3600, port=options.port)
         cluster.keep()
     addresses = namesrv_addresses(cluster)
+    elected = masters(cluster) if topology.elects else ()
     if options.json:
         nodes = [dataclasses.asdict(node) for node in cluster.nodes]
         print_json({"cluster": name, "namesrv": addresses, "folder": str(folder), "nodes": nodes})
     else:
         for node in cluster.nodes:
-            print(f"{node.name:14} {node.address}")
+            print(f"{node.name:14} {node.address}{', master' if node in elected else ''}")
+        for address in grpc_addresses(cluster):
+            print(f"{'gRPC':14} {address}")
         print(
             f"\nNAMESRV_ADDR={addresses}\nlogs: {folder}/nodes\nmqlab cluster down {name} ends it; by itself in {options.hours:g} h"
         )

@@ -11,7 +11,7 @@ import pytest
 
 from harness.backends.cluster import ClusterSpec
 from harness.backends.nodes import Blueprint
-from harness.backends.proxy import proxy_jars
+from harness.backends.proxy_node import proxy_jars
 from harness.errors import UsageError
 from harness.leases.leases import Leases
 from harness.releases.jars import recorded_releases

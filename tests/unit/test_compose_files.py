@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,13 @@ import pytest
 import yaml
 
 from harness.backends.docker.compose import COMPOSE_FILES
-from harness.backends.nodes import BROKER_JVM, HOST, LAB_BROKER_CONF, NAMESRV_JVM
+from harness.backends.nodes import BROKER_JVM, HOST, LAB_BROKER_CONF, NAMESRV_JVM, group_of
 from harness.backends.topologies import TOPOLOGIES
 from harness.model.cluster import Topology
 from harness.releases.jvm import MODULE_FLAGS, gc_log_option
 
+FILES = tuple(topology for topology in TOPOLOGIES.values() if not topology.proxies)
+"""Those that compose has a file of: the lab's images have no proxy."""
 SCRIPTS = sorted((COMPOSE_FILES / "node").glob("*.sh"))
 
 
@@ -30,7 +32,39 @@ def _default(text: str) -> str:
     return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", str(text))
 
 
-@pytest.mark.parametrize("topology", TOPOLOGIES.values(), ids=lambda topology: topology.name)
+def _role(topology: Topology, number: int, brokers: Mapping[str, int], servers: Sequence[str]) -> Mapping[str, str]:
+    """What a broker's service has of its role, beside its name and its name servers."""
+    if topology.elects == "dledger":
+        return {
+            "CONF_brokerId": "0",
+            "CONF_brokerRole": "ASYNC_MASTER",
+            "CONF_enableDLegerCommitLog": "true",
+            "CONF_dLegerGroup": "broker-a",
+            "CONF_dLegerPeers": ";".join(group_of(list(brokers.values()))),
+            "CONF_dLegerSelfId": f"n{number}",
+        }
+    if topology.elects == "controller":
+        controllers = ";".join(f"{HOST}:{int(port) + 1}" for port in servers)
+        return {
+            "CONF_brokerId": "-1",
+            "CONF_brokerRole": "SLAVE",
+            "CONF_enableControllerMode": "true",
+            "CONF_controllerAddr": controllers,
+        }
+    return {"CONF_brokerId": str(number), "CONF_brokerRole": "SLAVE" if number else "ASYNC_MASTER"}
+
+
+def test_each_name_server_of_the_controllers_file_has_one_of_their_group() -> None:
+    services = _file("controller")["services"]
+    servers = [one["environment"] for one in services.values() if one["extends"]["service"] == "namesrv"]
+    ports = [int(_default(one["CONF_listenPort"])) for one in servers]
+    assert [one["CONF_controllerDLegerSelfId"] for one in servers] == ["n0", "n1", "n2"]
+    for one in servers:
+        assert one["CONF_enableControllerInNamesrv"] == "true"
+        assert _default(one["CONF_controllerDLegerPeers"]) == ";".join(group_of(ports))
+
+
+@pytest.mark.parametrize("topology", FILES, ids=lambda topology: topology.name)
 def test_a_topologys_file_has_its_nodes_and_no_other(topology: Topology) -> None:
     parsed = _file(topology.name)
     services: Mapping[str, Any] = parsed["services"]
@@ -39,21 +73,21 @@ def test_a_topologys_file_has_its_nodes_and_no_other(topology: Topology) -> None
 
     ports = [_default(services[name]["environment"]["CONF_listenPort"]) for name in name_servers]
     addresses = ";".join(f"{HOST}:{port}" for port in ports)
+    brokers_ports = {
+        name: int(_default(services[name]["environment"]["CONF_listenPort"])) for name, _, _ in topology.broker_nodes()
+    }
     expected = {
-        broker if broker_id == 0 else f"{broker}-s{broker_id}": {
+        name: {
             "CONF_brokerName": broker,
-            "CONF_brokerId": broker_id,
-            "CONF_brokerRole": "SLAVE" if broker_id else "ASYNC_MASTER",
             "CONF_namesrvAddr": addresses,
+            **_role(topology, number, brokers_ports, ports),
         }
-        for broker in topology.broker_names()
-        for broker_id in range(topology.slaves_per_master + 1)
+        for name, broker, number in topology.broker_nodes()
     }
     brokers = {name: one for name, one in services.items() if one["extends"]["service"] == "broker"}
     found = {name: {**one["environment"]} for name, one in brokers.items()}
     listening = [int(_default(conf.pop("CONF_listenPort"))) for conf in found.values()]
-    for conf in found.values():
-        conf["CONF_namesrvAddr"] = _default(conf["CONF_namesrvAddr"])
+    found = {name: {key: _default(value) for key, value in conf.items()} for name, conf in found.items()}
     assert found == expected
     assert list(brokers) + name_servers == [*expected, *name_servers]
     assert set(parsed["volumes"]) == set(expected)
@@ -62,7 +96,7 @@ def test_a_topologys_file_has_its_nodes_and_no_other(topology: Topology) -> None
     assert len(taken) == len(set(taken))
 
 
-@pytest.mark.parametrize("topology", TOPOLOGIES.values(), ids=lambda topology: topology.name)
+@pytest.mark.parametrize("topology", FILES, ids=lambda topology: topology.name)
 def test_every_nodes_port_can_be_set_by_a_variable_named_after_it(topology: Topology) -> None:
     for name, service in _file(topology.name)["services"].items():
         variable = f"{name.upper().replace('-', '_')}_PORT"
@@ -89,11 +123,13 @@ def test_docker_desktops_file_publishes_every_default_port_on_loopback_only() ->
         assert outer == inner
         first, _, last = outer.partition("-")
         ports |= set(range(int(first), int(last or first) + 1))
-    for topology in TOPOLOGIES:
-        for service in _file(topology)["services"].values():
+    for topology in FILES:
+        for service in _file(topology.name)["services"].values():
             port = int(_default(service["environment"]["CONF_listenPort"]))
             own = {port} if service["extends"]["service"] == "namesrv" else {port - 2, port, port + 1}
-            assert own <= ports, f"{topology}: {own - ports}"
+            if "CONF_enableControllerInNamesrv" in service["environment"]:
+                own |= {port + 1}
+            assert own <= ports, f"{topology.name}: {own - ports}"
 
 
 def test_the_scripts_give_a_jvm_the_same_flags_as_the_local_backend() -> None:

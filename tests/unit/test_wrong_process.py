@@ -17,7 +17,7 @@ from harness.backends.docker import named_container
 from harness.backends.docker.named_container import NamedContainer
 from harness.backends.nodes import BROKER_MAIN, NAMESRV_MAIN
 from harness.backends.nodes_file import NamedNode, read_nodes_file
-from harness.backends.proxy import PROXY_MAIN
+from harness.backends.proxy_node import PROXY_MAIN
 from harness.backends.reached import ReachedProcess, reach
 from harness.backends.said_of_itself import Listed
 from harness.errors import ConfigurationError, LeaseError
