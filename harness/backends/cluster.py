@@ -319,6 +319,28 @@ def create_topic(
             lambda namesrv=namesrv: _route_lists(namesrv, topic, wanted),  # type: ignore[misc]
             timeout_s=READY_S_MAX,
         )
+    wait_followed(cluster, topic)
+
+
+def wait_followed(cluster: Cluster, topic: str) -> None:
+    """Wait until every broker that may be elected has the topic, too: one that becomes master without it refuses every send.
+
+    They copy it every 10 s (org.apache.rocketmq.broker.slave.SlaveSynchronize).
+    """
+    for node in cluster.nodes:
+        if is_elected(node) and cluster.pid(node.name) is not None:
+            wait_until(
+                f"{topic} on {node.name}",
+                lambda node=node: _has_topic(cluster, node, topic),  # type: ignore[misc]
+                timeout_s=READY_S_MAX,
+                poll_s=NUDGE_AFTER_S,
+            )
+
+
+def _has_topic(cluster: Cluster, node: Node, topic: str) -> bool:
+    cluster.check_running()
+    with patience(), ask(node) as connection:
+        return any(one.name == topic for one in connection.topic_table().topics)
 
 
 def _route_lists(namesrv: Node, topic: str, wanted: Mapping[str, tuple[int, int]]) -> bool:

@@ -5,7 +5,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import cast
 
-from harness.backends.cluster import Node, create_topic, grpc_addresses, namesrv_addresses, record_queue_ends
+from harness.backends.cluster import (
+    Node,
+    create_topic,
+    grpc_addresses,
+    namesrv_addresses,
+    record_queue_ends,
+    wait_followed,
+)
 from harness.backends.proxy import proxy_beside
 from harness.clients.java import JavaClient
 from harness.clients.python.clients import CLIENTS
@@ -97,6 +104,7 @@ class OwnLoadSession:
             create_queues=load.create_queues,
             access=load.access,
         )
+        wait_followed(trial.cluster, self._target.topic)
         self._run = LoadRun(
             record=trial.record,
             target=self._target,

@@ -88,10 +88,12 @@ def test_a_killed_master_has_another_one_after_it_and_comes_back_as_a_follower(c
         return found[0]
 
     after = wait_until("another master that takes sends", another, timeout_s=ELECTED_S_MAX, poll_s=0.5)
-    with ask(after) as connection:
-        assert connection.max_offset("orders", 0) == offset + 1
+    if cluster.spec.topology.elects == "dledger":
+        # Most of the group had it before it was acknowledged; a controller's master acknowledges alone by default.
+        with ask(after) as connection:
+            assert connection.max_offset("orders", 0) == offset + 1
     cluster.restart_node(before.name)
-    assert masters(cluster) == [after]
+    assert before not in masters(cluster)
     (namesrv,) = [node for node in cluster.nodes if node.name == "namesrv-1"]
     numbers = {address: number for number, address in listed_brokers(namesrv)["broker-a"].items()}
     assert numbers[before.address] > 0
