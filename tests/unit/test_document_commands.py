@@ -254,6 +254,7 @@ def test_examples_print_what_the_documents_show(
     document: Path, example: Example, here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("MQLAB_LANG", "zh" if document.name.endswith(".zh-CN.md") else "en")
     assert _exit_code(example.command[1:]) == example.exits
     said = capsys.readouterr()
     assert example.prints

@@ -40,6 +40,9 @@ def test_both_languages_have_the_same_commands_and_examples(name: str) -> None:
 
 
 def _typed(document: Path) -> list[tuple[str, list[str]]]:
-    """The blocks of a page, without the comments of their lines."""
+    """The blocks of a page, without the comments of their lines and without what answers them."""
     blocks = re.findall(r"^```(\w*)\n(.*?)^```$", document.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    return [(kind, [re.sub(r"\s+#.*", "", line) for line in text.splitlines()]) for kind, text in blocks]
+    return [
+        (kind, [re.sub(r"\s+#.*", "", line) for line in text.splitlines() if kind != "console" or line.startswith("$")])
+        for kind, text in blocks
+    ]
