@@ -100,10 +100,9 @@ def test_a_killed_master_has_another_one_after_it_and_comes_back_as_a_follower(c
     wait_registered(cluster)
 
 
-def test_without_a_majority_nobody_is_master(cluster: LocalCluster) -> None:
+@pytest.mark.parametrize("cluster", [one for one in KINDS if one[0] == "dledger"], ids="-".join, indirect=True)
+def test_without_a_majority_of_its_group_nobody_is_master(cluster: LocalCluster) -> None:
     """Of a DLedger group two of three have to live; controllers have a master as long as one of its copies does."""
-    if cluster.spec.topology.elects != "dledger":
-        pytest.skip("it is of a DLedger group")
     (master,) = masters(cluster)
     followers = [node for node in _brokers(cluster) if node is not master]
     for node in followers:
