@@ -11,7 +11,7 @@ from harness.model import rocketmq
 from harness.printable import excerpt
 from harness.protocol.connection import Connection
 from harness.protocol.fastjson import JsonObject
-from harness.protocol.frames import Answer, Fields
+from harness.protocol.frames import Answer, Fields, Version, numbered_version
 from harness.protocol.name_server import QUEUES_MAX
 from harness.wait import NotYet, wait_until
 
@@ -94,17 +94,28 @@ SUBSCRIPTION_SET = re.compile(rb'"subscriptionSet":(?=\[)')
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """A connection of a consumer group: the client's id, and where it comes from."""
+    """A connection of a consumer group: the client's id, and where it comes from. ``pulls`` says that its group asks for messages
+    by itself (CONSUME_ACTIVELY), as pull consumers and lite pull consumers do."""
 
     client_id: str
     address: str
+    language: str = ""
+    version: Version = ()
+    pulls: bool = False
 
 
 def _members(answer: Answer) -> tuple[Member, ...]:
-    connections = answer.written().children("connectionSet")
+    written = answer.written()
+    pulls = written.values.get("consumeType") == "CONSUME_ACTIVELY"
     return tuple(
-        Member(client_id=connection.text("clientId"), address=connection.text("clientAddr"))
-        for connection in connections
+        Member(
+            client_id=connection.text("clientId"),
+            address=connection.text("clientAddr"),
+            language="" if connection.values.get("language") is None else connection.text("language"),
+            version=numbered_version(connection.number("version", default=0)),
+            pulls=pulls,
+        )
+        for connection in written.children("connectionSet")
     )
 
 
