@@ -257,13 +257,20 @@ def own_settings(broker: KeptBroker, known: Settings) -> ConfFile:
     if broker.lines:
         entries = {key: Entry(text=text, line=broker.lines.get(key, 0)) for key, text in broker.settings.items()}
         return ConfFile(entries=entries, oddities=broker.oddities, name=broker.name)
-    own = {key: value for key, value in broker.settings.items() if not _is_default(key, value, known)}
+    by_key = {_key_of(name, known): value for name, value in broker.settings.items()}
+    own = {key: value for key, value in by_key.items() if not _is_default(key, value, known)}
     return dataclasses.replace(conf_of(own), name=broker.name)
 
 
 def machine_decides(key: str, known: Settings) -> bool:
     """Whether a release knows the setting, and has no default of it that could be compared."""
     return key in known.kinds and known.broker.get(key, "?") in ("", "?", "null", BY_PROCESSORS)
+
+
+def _key_of(name: str, known: Settings) -> str:
+    """A running broker tells fields (``MixAll.object2Properties``): isEnableBatchPush is what enableBatchPush sets in a file."""
+    key = name[2:3].lower() + name[3:]
+    return key if name not in known.kinds and name.startswith("is") and key in known.kinds else name
 
 
 def _is_default(key: str, value: str, known: Settings) -> bool:

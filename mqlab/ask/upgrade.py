@@ -29,6 +29,7 @@ from harness.releases.properties import read_conf
 from harness.releases.settings import BY_PROCESSORS, settings_of
 from mqlab.ask.audit_conf import named_conf
 from mqlab.ask.carried import carried, ledger_on
+from mqlab.ask.preflight import add_options, is_asked, preflight
 from mqlab.ask.recorded import committed_since
 from mqlab.kinds import FILE, FOLDER, NEW_FILE, RELEASE
 from mqlab.options import Adder, print_json, write_new
@@ -49,7 +50,11 @@ def add_command(add: Adder) -> None:
         "upgrade", upgrade, "what an upgrade changes: better, worse, log lines and codes, settings, not known yet"
     )
     command.add_argument(
-        "--from", dest="before", type=RELEASE, required=True, metavar="RELEASE", help="the brokers' release now"
+        "--from",
+        dest="before",
+        type=RELEASE,
+        metavar="RELEASE",
+        help="the brokers' release now; with --namesrv each broker says its own",
     )
     command.add_argument("--to", dest="after", type=RELEASE, required=True, metavar="RELEASE", help="the one to come")
     command.add_argument(
@@ -81,10 +86,18 @@ def add_command(add: Adder) -> None:
     command.add_argument("--run", type=FOLDER, metavar="RUN_DIR", help="with --verdicts: by this run, not the record")
     command.add_argument("--page", type=NEW_FILE, metavar="FILE", help="write it as one HTML page, too")
     command.add_argument("--json", action="store_true", help="machine-readable")
+    add_options(command)
 
 
 def upgrade(options: argparse.Namespace, console: Console) -> int:
     """Say what changes, by the record, the releases' logs and their settings."""
+    if is_asked(options):
+        return preflight(options, console)
+    if not options.before:
+        raise UsageError(
+            "the brokers' release now is not given",
+            advice="Give it with --from RELEASE, or --namesrv HOST:PORT of the cluster itself.",
+        )
     if options.run and not options.verdicts:
         raise UsageError("--run is of --verdicts", advice="Give both, or neither: the rest is told by the record.")
     if options.verdicts:

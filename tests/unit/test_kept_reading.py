@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.audit.asking import read_cluster
-from harness.audit.kept import KeptClients, Source, kept, own_settings, read_kept, text_of
+from harness.audit.kept import KeptBroker, KeptClients, Source, kept, own_settings, read_kept, text_of
 from harness.errors import ConfigurationError
 from harness.releases.border import HIDDEN
 from harness.releases.settings import settings_of
@@ -120,3 +120,11 @@ def test_a_running_broker_has_set_nothing_that_is_its_releases_default(release: 
     broker = {"name": "broker-a", "release": release, "settings": settings | {"flushDiskType": "SYNC_FLUSH"}}
     path.write_text(json.dumps({"format": 1, "source": "cluster", "brokers": [broker]}))
     assert own_settings(read_kept(path).brokers[0], known).settings == {"flushDiskType": "SYNC_FLUSH"}
+
+
+def test_a_field_that_a_running_broker_tells_is_told_by_its_key() -> None:
+    known = settings_of("4.9.7")
+    default = KeptBroker(name="broker-a", settings={"isEnableBatchPush": "false"})
+    changed = KeptBroker(name="broker-a", settings={"isEnableBatchPush": "true"})
+    assert own_settings(default, known).settings == {}
+    assert own_settings(changed, known).settings == {"enableBatchPush": "true"}
