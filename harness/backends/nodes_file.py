@@ -7,7 +7,13 @@ A table a node, by the name that ``--fault`` has for it::
     pid-file = "broker-a.pid"           # or pid = 4711, container = "NAME", container-label = "KEY=VALUE"
     start = ["sh", "start-broker-a.sh"] # for kill-node alone: starts it again
 
-Paths are those of the file's folder, in which ``start`` is run.
+    [broker-b]
+    address = "10.1.0.22:10911"
+    ssh = "rocketmq@10.1.0.22"          # it runs on that machine, as that user; ssh-port, ssh-identity, ssh-known-hosts
+    pid-file = "/home/rocketmq/b.pid"   # of that machine, as start and its folder are
+
+Paths are those of the file's folder, in which ``start`` is run; of another machine's they are whole, and ``start`` is run in the
+pid file's folder.
 """
 
 import ipaddress
@@ -18,15 +24,24 @@ from pathlib import Path
 
 from harness.bounded import read_whole
 from harness.errors import ConfigurationError, nearest, shown
+from harness.leases.ssh import SshTarget
 from harness.protocol.connection import split_address
 
 NAME = r"[a-z][a-z0-9-]{0,60}"
 """As ``--fault`` takes the name of a node."""
 CONTAINER = r"[a-zA-Z0-9][\w.-]{0,127}"
 LABEL = r"[\w./-]{1,127}(=[ -~]{0,127})?"
+HOST = r"([a-zA-Z_][\w.-]{0,63}@)?[a-zA-Z0-9][\w.:-]{0,252}"
+"""As ssh takes it for a destination, and for nothing else."""
+SSH_PATH = r"[^\0\n\r\"%$\\~]{1,4096}"
+"""What ssh would read something else in is left out."""
+FAR_PATH = r"/[^\0\n\r]{1,4095}"
 ADDRESS, PID, PID_FILE, START = "address", "pid", "pid-file", "start"
 MEANS = (PID, PID_FILE, "container", "container-label")
-KEYS = (ADDRESS, *MEANS, START)
+SSH, SSH_PORT, SSH_IDENTITY, SSH_KNOWN_HOSTS = "ssh", "ssh-port", "ssh-identity", "ssh-known-hosts"
+OF_SSH = (SSH_PORT, SSH_IDENTITY, SSH_KNOWN_HOSTS)
+KEYS = (ADDRESS, *MEANS, START, SSH, *OF_SSH)
+PORT_MAX = 65_535
 BYTES_MAX = 1_000_000
 NODES_MAX = 256
 PID_MAX = 2**22
@@ -49,6 +64,8 @@ class NamedNode:
     container: str = ""
     container_label: str = ""
     start: tuple[str, ...] = ()
+    ssh: SshTarget | None = None
+    """The machine that it runs on, where that is another one: ``pid`` and ``pid_file`` are of that."""
 
     @property
     def is_container(self) -> bool:
@@ -135,19 +152,57 @@ class _Table:
         if len(given) != 1:
             says = f"says in {len(given)} ways how it is reached" if given else "does not say how it is reached"
             raise self._mistake(f"[{name}] {says}", f"Give one of {', '.join(MEANS)}.", given[1] if given else "")
+        ssh = self._ssh(given[0])
         return NamedNode(
             name=name,
-            address=self._address(bool({"container", "container-label"} & {*given})),
+            address=self._address(bool({"container", "container-label"} & {*given}), bool(ssh)),
             folder=self._path.absolute().parent,
             place=f"{self._path}:{self._line('')}",
             pid=self._pid(),
-            pid_file=self._path.absolute().parent / file if (file := self._word(PID_FILE, r"[^\0]{1,4096}")) else None,
+            pid_file=self._pid_file(bool(ssh)),
             container=self._word("container", CONTAINER),
             container_label=self._word("container-label", LABEL),
             start=self._start(given[0]),
+            ssh=ssh,
         )  # fmt: skip
 
-    def _address(self, of_container: bool) -> str:
+    def _ssh(self, means: str) -> SshTarget | None:
+        if SSH not in self._table:
+            for key in OF_SSH:
+                if key in self._table:
+                    raise self._mistake(
+                        f"{key} goes with ssh, and [{self._name}] has none", f'Give {SSH} = "user@host".', key
+                    )
+            return None
+        if means not in (PID, PID_FILE):
+            raise self._mistake(
+                f"ssh goes with pid-file or pid, and [{self._name}] has {means}",
+                "A container is reached by this machine's own engine alone.", SSH,
+            )  # fmt: skip
+        port = self._table.get(SSH_PORT)
+        if port is not None and (not isinstance(port, int) or isinstance(port, bool) or not 1 <= port <= PORT_MAX):
+            raise self._mistake(f"{SSH_PORT} is not a number from 1 to {PORT_MAX:,}", key=SSH_PORT)
+        paths = [self._word(key, SSH_PATH) for key in (SSH_IDENTITY, SSH_KNOWN_HOSTS)]
+        folder = self._path.absolute().parent
+        identity, known_hosts = (str(folder / path) if path else "" for path in paths)
+        for key, path in zip((SSH_IDENTITY, SSH_KNOWN_HOSTS), (identity, known_hosts), strict=True):
+            if path and not re.fullmatch(SSH_PATH, path):
+                raise self._mistake(f"{key} is no path that ssh takes as it is: {shown(path)}", key=key)
+        return SshTarget(host=self._word(SSH, HOST), port=port, identity=identity, known_hosts=known_hosts)
+
+    def _pid_file(self, is_elsewhere: bool) -> Path | None:
+        if not is_elsewhere:
+            file = self._word(PID_FILE, r"[^\0]{1,4096}")
+            return self._path.absolute().parent / file if file else None
+        file = self._word(PID_FILE, r"[^\0]{1,4096}")
+        if file and not re.fullmatch(FAR_PATH, file):
+            raise self._mistake(
+                f"{PID_FILE} of another machine is a whole path, and {shown(file)} is none",
+                f'Write it like {PID_FILE} = "/home/rocketmq/{self._name}.pid".', PID_FILE,
+            )  # fmt: skip
+        return Path(file) if file else None
+
+    def _address(self, of_container: bool, is_elsewhere: bool) -> str:
         address = self._word(ADDRESS, r"[!-~]{1,260}")
         if not address:
             raise self._mistake(
@@ -157,11 +212,21 @@ class _Table:
             split_address(address)
         except ConfigurationError as error:
             raise self._mistake(error.message, error.advice, ADDRESS) from error
+        if is_elsewhere:
+            try:
+                ipaddress.ip_address(split_address(address)[0])
+            except ValueError as error:
+                raise self._mistake(
+                    f"{address} has a name, and what that means may change",
+                    "Give the IP address that the name server lists.",
+                    ADDRESS,
+                ) from error
+            return address
         # That of a container is compared with the engine's.
         if not of_container and not on_loopback(address):
             raise self._mistake(
                 f"{address} is not in 127.0.0.0/8, and faults are done to processes of this host alone",
-                "Leave the node out; load may go there with --allow-target.", ADDRESS,
+                "Give ssh for a node of another machine, or leave it out; load may go there with --allow-target.", ADDRESS,
             )  # fmt: skip
         return address
 

@@ -6,6 +6,7 @@ that is listed there. All of that is looked at before each stop and kill. Where 
 RocketMQ's own scripts leave one, the Java below it is meant.
 """
 
+import math
 import shlex
 import signal
 from collections.abc import Collection, Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import Protocol
 
 import psutil
 
+from harness.backends.node_elsewhere import NodeElsewhere
 from harness.backends.nodes_file import PID_MAX, Means, NamedNode
 from harness.backends.said_of_itself import Listed, asked
 from harness.clock import mono_ns
@@ -229,8 +231,16 @@ def _named(pids: Collection[int]) -> str:
     return f"process {' and '.join(map(_words, sorted(pids)))}" if pids else "a process that cannot be seen"
 
 
-def reach(named: Sequence[NamedNode], namesrv: Sequence[str], allowed: Sequence[Network], access: Access) -> Reached:
+def reach(
+    named: Sequence[NamedNode],
+    namesrv: Sequence[str],
+    allowed: Sequence[Network],
+    access: Access,
+    stays_s: Mapping[str, float] | None = None,
+) -> Reached:
     """The nodes by name, each of which exists now, and of brokers broker name and id by their address.
+
+    ``stays_s`` is how long a fault on a node stays at most, by its name: another machine ends it by itself soon after.
 
     Raises:
         ConfigurationError: one is not what its file says, or no node of this cluster.
@@ -257,12 +267,14 @@ def reach(named: Sequence[NamedNode], namesrv: Sequence[str], allowed: Sequence[
             raise node.mistake(
                 f"{node.address} is no node of this cluster", f"Its nodes are {', '.join((*namesrv, *sorted(listed)))}."
             )
-        reached[node.name] = _of(node, is_listed)
+        reached[node.name] = _of(node, is_listed, (stays_s or {}).get(node.name, math.inf))
         reached[node.name].check()
     return Reached(nodes=reached, listed=listed)
 
 
-def _of(node: NamedNode, listed: Listed) -> ReachedNode:
+def _of(node: NamedNode, listed: Listed, stays_s: float) -> ReachedNode:
+    if node.ssh is not None:
+        return NodeElsewhere(node, listed, stays_s=stays_s)
     if not node.is_container:
         return ReachedProcess(node, listed)
     # The Docker SDK is loaded only where it is used.

@@ -124,6 +124,8 @@ class Pause:
         """Why it cannot be told whether the node was what stood still."""
         if not self._processes:
             return ["none of its processes can be seen from here"]
+        if unseen := next((one.unseen for one in (*self._last, *self._first) if one.unseen), ""):
+            return [unseen]
         if self._node is None:
             return []
         asked, address = self._question, self._node.address

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from harness.leases.elsewhere import ProcessElsewhere
 from harness.leases.proc import ProcessId
 from harness.leases.sockets import listeners, sockets_of
 from harness.protocol.connection import split_address
@@ -14,6 +15,10 @@ def serve(processes: Iterable[ProcessId], address: str) -> bool | None:
     That is so where nobody listens there, as when packets are led elsewhere, where the processes have a network of their own, or
     where what they have open is not ours to look at.
     """
+    processes = list(processes)
+    elsewhere = [process for process in processes if isinstance(process, ProcessElsewhere)]
+    if elsewhere:
+        return elsewhere[0].serves(address) if len(processes) == 1 else None
     try:
         sockets = listeners(*split_address(address))
         own = set[str]()

@@ -12,6 +12,7 @@ from pathlib import Path
 from harness.errors import LeaseError
 from harness.leases import proc
 from harness.leases.container_kinds import CONTAINER_KINDS
+from harness.leases.elsewhere_kinds import ELSEWHERE_KINDS
 from harness.leases.given_kinds import GIVEN_KINDS
 from harness.leases.kernel_kinds import KERNEL_KINDS
 from harness.leases.proc import ProcessId
@@ -101,6 +102,7 @@ HEALABLE: Mapping[str, Healable] = {
     **KERNEL_KINDS,
     **CONTAINER_KINDS,
     **GIVEN_KINDS,
+    **ELSEWHERE_KINDS,
 }
 """Kind to implementation; the one place to add a kind. The healer runs without site-packages: standard library only."""
 

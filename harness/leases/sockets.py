@@ -5,7 +5,7 @@ Standard library only: the healer process imports this.
 
 import ipaddress
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,9 +36,14 @@ def listeners(host: str, port: int) -> set[str]:
     Raises:
         OSError, ValueError: it cannot be seen, or the host is a name.
     """
+    return taking(_sockets(OWN_NETWORK), host, port)
+
+
+def taking(all_sockets: Iterable[TcpSocket], host: str, port: int) -> set[str]:
+    """``listeners`` of the sockets of any network. Raises ValueError."""
     wanted = ipaddress.ip_address(host)
     exactly, of_its_kind, of_any_kind = set[str](), set[str](), set[str]()
-    for one in _sockets(OWN_NETWORK):
+    for one in all_sockets:
         bound, at = one.local
         if one.state != _LISTEN or at != port:
             continue
@@ -56,10 +61,15 @@ def other_end(here: End, there: End) -> set[str]:
 
     Empty where it is no socket of this network, or has not been accepted. Raises OSError and ValueError.
     """
+    return ending(_sockets(OWN_NETWORK), here, there)
+
+
+def ending(all_sockets: Iterable[TcpSocket], here: End, there: End) -> set[str]:
+    """``other_end`` among the sockets of any network. Raises ValueError."""
     ours, theirs = ((ipaddress.ip_address(host), port) for host, port in (here, there))
     return {
         one.inode
-        for one in _sockets(OWN_NETWORK)
+        for one in all_sockets
         if (one.local, one.remote, one.state) == (theirs, ours, _ESTABLISHED) and one.inode != "0"
     }
 
@@ -96,8 +106,12 @@ def _sockets(network: Path) -> Iterator[TcpSocket]:
     for table in (path for path in (network / "tcp", network / "tcp6") if path.exists()):
         for line in table.read_text().splitlines()[1:]:
             words = line.split()
-            local, remote = (_end(word) for word in words[1:3])
-            yield TcpSocket(local=local, remote=remote, state=words[3], inode=words[9])
+            yield read_socket(words[1], words[2], words[3], words[9])
+
+
+def read_socket(local: str, remote: str, state: str, inode: str) -> TcpSocket:
+    """Of the words of a line. Raises ValueError."""
+    return TcpSocket(local=_end(local), remote=_end(remote), state=state, inode=inode)
 
 
 def _end(text: str) -> tuple[_Address, int]:

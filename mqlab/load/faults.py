@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.backends.abilities import Ability
+from harness.backends.node_elsewhere import NodeElsewhere
 from harness.backends.nodes_file import NamedNode, read_nodes_file
 from harness.backends.reached import Reached, ReachedNode, reach
 from harness.errors import ConfigurationError, UsageError
@@ -128,12 +129,21 @@ def reach_nodes(options: argparse.Namespace, named: Sequence[NamedNode], namesrv
     """
     if not named:
         return Reached()
-    wanted = {name for timed in _on_nodes(options.fault) for name in nodes_of(timed.fault)}
+    stays_s: dict[str, float] = {}
+    for timed in _on_nodes(options.fault):
+        for name in nodes_of(timed.fault):
+            stays_s[name] = max(timed.stays_s, stays_s.get(name, 0.0))
+    for node in named:
+        if node.ssh is not None and math.isinf(stays_s.get(node.name, 0.0)):
+            raise node.mistake(
+                "a fault on another machine needs an end, by which that machine heals it", "Give it for=TIME."
+            )
     found = reach(
-        [node for node in named if node.name in wanted],
+        [node for node in named if node.name in stays_s],
         namesrv,
         parse_networks(options.allow_target),
         access_of(options),
+        stays_s,
     )
     for timed in options.fault:
         if isinstance(timed.fault, KillNode) and (why := found.nodes[timed.fault.node].why_no_kill()):
@@ -160,6 +170,12 @@ def print_dry_run(options: argparse.Namespace, found: Reached) -> None:
         print(f"  {step['at']}: {step['what']}")
     if options.fault_every:
         print(f"  and all of it again every {options.fault_every:g} s until the load ends")
+    for name, node in found.nodes.items():
+        if isinstance(node, NodeElsewhere):
+            print(
+                f"A script that is left on {node.named.ssh.host if node.named.ssh else ''} before each fault ends it for {name} "
+                f"{node.heals_in_s(math.inf)} s after its beginning, whatever becomes of this machine and the network."
+            )
     print("What is stopped goes on, and what was killed is started, when the load ends or mqlab dies before.")
     print(f"Nothing was done. The same command with --confirm {code} instead of --dry-run does it.")
 

@@ -8,7 +8,9 @@ import pytest
 
 from harness.backends.nodes_file import NamedNode, read_nodes_file
 from harness.errors import ConfigurationError
+from harness.leases.ssh import SshTarget
 
+FAR = '[b]\naddress = "10.1.0.22:10911"\n'
 PROCESS = '[broker-a]\naddress = "127.0.0.1:10911"\npid = 4711\n'
 
 
@@ -31,9 +33,33 @@ def test_nodes_are_processes_or_containers_and_paths_are_those_of_the_files_fold
     assert [node.place.rpartition(":")[2] for node in (first, second, third)] == ["2", "7", "11"]
 
 
+def test_a_node_of_another_machine_has_paths_of_that_machine_and_an_address_anywhere(tmp_path: Path) -> None:
+    (node,) = _read(
+        tmp_path,
+        '[broker-b]\naddress = "10.1.0.22:10911"\nssh = "rocketmq@10.1.0.22"\nssh-port = 2222\nssh-identity = "keys/lab"\n'
+        'pid-file = "/home/rocketmq/b.pid"\nstart = ["sh", "b.sh"]\n',
+    )
+    assert node.pid_file == Path("/home/rocketmq/b.pid")
+    assert node.ssh == SshTarget(host="rocketmq@10.1.0.22", port=2222, identity=str(tmp_path / "keys/lab"))
+    words = node.ssh.command()
+    assert words[-3:] == ["--", "rocketmq@10.1.0.22", "exec /bin/sh -s"]
+    for option in ("BatchMode=yes", "StrictHostKeyChecking=yes", "ForwardAgent=no", "PasswordAuthentication=no"):
+        assert words[words.index(option) - 1] == "-o"
+
+
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
+        (f'{FAR}ssh = "-oProxyCommand=id"\npid = 2\n', 3, "ssh is no text that can be one"),
+        (f'{FAR}ssh = "a b@c"\npid = 2\n', 3, "ssh is no text that can be one"),
+        (f'{FAR}ssh = ""\npid = 2\n', 3, "ssh is no text that can be one"),
+        (f'{FAR}ssh = "u@h"\npid-file = "b.pid"\n', 4, "pid-file of another machine is a whole path"),
+        (f'{FAR}ssh = "u@h"\ncontainer = "rmq"\n', 3, "ssh goes with pid-file or pid, and [b] has container"),
+        (f'{FAR}ssh = "u@h"\npid = 2\nssh-port = 0\n', 5, "ssh-port is not a number from 1 to 65,535"),
+        (f'{FAR}ssh = "u@h"\npid = 2\nssh-identity = "%d/key"\n', 5, "ssh-identity is no text that can be one"),
+        (f'{FAR}ssh = "u@h"\npid = 2\nssh-password = "x"\n', 5, "which is no key of a node"),
+        ('[b]\naddress = "127.0.0.1:1"\npid = 2\nssh-port = 22\n', 4, "ssh-port goes with ssh, and [b] has none"),
+        ('[b]\naddress = "vm-2:10911"\nssh = "u@h"\npid = 2\n', 2, "vm-2:10911 has a name"),
         ("", 1, "no node is named"),
         ("[broker-a\n", 1, "Expected"),
         ('[broker-a]\naddress = "127.0.0.1:1\n', 2, "Illegal character"),
