@@ -35,6 +35,9 @@ from harness.rundir.reading import RunDirectory
 
 Progress = Callable[[str], None]
 
+DAMAGE_TOLD_MAX = 20
+"""Damaged files that are named while a run is read; its page names all."""
+
 
 def analyze(
     run_dir: Path,
@@ -77,8 +80,10 @@ def analyze_in(
         # An analysis replaces the one before as a whole, so that no table of another version stays between its own.
         clear(spark, folder)
         folder.mkdir()
-    for damage in run.damage:
+    for damage in run.damage[:DAMAGE_TOLD_MAX]:
         say(damage.words)
+    if (more := len(run.damage) - DAMAGE_TOLD_MAX) > 0:
+        say(f"and {more:,} more that are missing, cut or changed")
     known = [scenario for scenario in scenarios if scenario.name in run.manifest.incidents]
     say(f"reading {len(run.history_files)} histories, and logs")
     recorded = read_recorded(spark, run, known, reading)

@@ -25,6 +25,10 @@ class _Stream(Protocol):
     def read1(self, size: int, /) -> bytes: ...
 
 
+class PackedBadlyError(OSError):
+    """A packed file that is none, or that cannot be unpacked; other logs beside it may be read all the same."""
+
+
 def blocks(raw: BinaryIO) -> Iterator[bytes]:
     """A file as UTF-8 or what comes near it: gz and zip by the first bytes, whatever the name, UTF-16 by its mark.
 
@@ -50,9 +54,11 @@ def _members(raw: BinaryIO) -> Iterator[bytes]:
                 if not member.is_dir():
                     with packed.open(member) as stream:
                         yield from _decoded(cast(_Stream, stream))
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
-        # One with a password is a RuntimeError.
-        raise OSError(str(error)) from error
+    except (zipfile.BadZipFile, NotImplementedError) as error:
+        raise PackedBadlyError(str(error)) from error
+    except RuntimeError as error:
+        # Its text has Python's own words of the member.
+        raise PackedBadlyError("a file in it is encrypted: unpack it with its password") from error
 
 
 def _decoded(stream: _Stream) -> Iterator[bytes]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
-from analysis.diagnosis.blocks import blocks
+from analysis.diagnosis.blocks import PackedBadlyError, blocks
 from analysis.diagnosis.cores import each_of
 from analysis.diagnosis.durations import MARK, count_durations
 from analysis.diagnosis.events import Collected, Event
@@ -216,6 +216,8 @@ def read_files(files: Sequence[ToRead], offset_s: float | None = None) -> list[R
         ConfigurationError: one cannot be read at all.
     """
     read = [one for of_file in each_of(read_file, files, size_of=lambda one: _size(one[0])) for one in of_file]
+    if read and all(one.broken and not one.lines for one in read):
+        raise ConfigurationError(f"{read[0].path} {read[0].broken}", advice="Give log files, or folders with them.")
     _tell_brokers_apart(read)
     _set_zones(read, offset_s)
     return read
@@ -277,7 +279,7 @@ def read_file(path: Path, node: str, file: str = "") -> list[ReadFile]:
                         scans[of] = _Scan(ReadFile(path=shown, node=of, name=name))
                     scans[of].take(part.block, part.numbers)
     except (OSError, EOFError, zlib.error) as error:
-        if not scans:
+        if not scans and not isinstance(error, PackedBadlyError):
             raise ConfigurationError(
                 f"{shown} cannot be read: {error}", advice="Give log files, or folders with them."
             ) from error

@@ -51,12 +51,11 @@ def judge(
     ``damage`` is what is wrong with the run's files, and spoils the evidence of trials.
     """
     by_name = {scenario.name: scenario for scenario in scenarios}
-    return [
-        _judge_one(
-            item, by_name.get(item.trial.incident), [one.words for one in damage if item.trial.trial in one.trials]
-        )
-        for item in facts
-    ]
+    by_trial: dict[str, list[str]] = {}
+    for one in damage:
+        for trial in one.trials:
+            by_trial.setdefault(trial, []).append(one.words)
+    return [_judge_one(item, by_name.get(item.trial.incident), by_trial.get(item.trial.trial, ())) for item in facts]
 
 
 def _judge_one(facts: TrialFacts, scenario: Scenario | None, damage: Sequence[str]) -> TrialValidity:

@@ -43,6 +43,8 @@ OF_SSH = (SSH_PORT, SSH_IDENTITY, SSH_KNOWN_HOSTS)
 KEYS = (ADDRESS, *MEANS, START, SSH, *OF_SSH)
 PORT_MAX = 65_535
 BYTES_MAX = 1_000_000
+LINE_DOTS_MAX = 200
+"""A key with many dots is a table in a table and so on, of which TOML's reader keeps each."""
 NODES_MAX = 256
 PID_MAX = 2**22
 """``PID_MAX_LIMIT`` of Linux."""
@@ -99,6 +101,9 @@ def read_nodes_file(path: Path) -> tuple[NamedNode, ...]:
     """The nodes that it names. Raises ConfigurationError with the line and a sentence."""
     try:
         text = read_whole(path, BYTES_MAX).decode()
+        for number, of_line in enumerate(text.splitlines(), start=1):
+            if of_line.count(".") > LINE_DOTS_MAX:
+                raise ConfigurationError(f"{path}:{number}: a line has more than {LINE_DOTS_MAX} dots")
         tables = tomllib.loads(text)
     except OSError as error:
         raise ConfigurationError(f"{path} is no file of nodes: {error.strerror}") from error

@@ -106,6 +106,12 @@ def _unpacks_to_endless(path: Path) -> bool:
     return False
 
 
+OF_ALL_MAX = 20
+"""Of documents that are gone or changed, each of which spoils every trial, so many are named and the others counted."""
+TRIALS_MAX = 10_000
+"""No run has as many; a manifest that names more is none of ours."""
+
+
 class Look:
     """One reading, with what it comes across."""
 
@@ -115,6 +121,11 @@ class Look:
         self.problems: list[str] = [] if manifest.sealed else [UNVOUCHED]
         self.damage: list[Damage] = []
         self._is_of_this_run = False
+        self._noted: set[str] = set()
+        self._begun = frozenset(manifest.begun)
+        self._of_deployment: dict[str, set[str]] = {}
+        for trial, begun in manifest.begun.items():
+            self._of_deployment.setdefault(begun.deployment, set()).add(trial)
 
     def require_own_manifest(self) -> None:
         """Refuse a manifest that lies in another run's folder: it is of none of the records there, and they are all of others.
@@ -180,8 +191,11 @@ class Look:
         """Those of the trials."""
         records: list[DeploymentRecord] = []
         of: dict[str, set[str]] = {}
+        ended_of: dict[str, set[str]] = {}
         for trial in trials:
             of.setdefault(trial.deployment, set()).add(trial.trial)
+            if trial.status in ENDED:
+                ended_of.setdefault(trial.deployment, set()).add(trial.trial)
         names = of.keys() | ({path.parent.name for path in self.root.glob(f"deployments/*/{DEPLOYMENT_FILE}")})
         seen: dict[tuple[tuple[str, str], ...], str] = {}
         for name in sorted(names):
@@ -200,24 +214,35 @@ class Look:
             seen.setdefault(identity, name)
             if record.ended and self.manifest.sealed:
                 self._files(place, record.files, spoiled)
-            elif self.manifest.sealed:
-                ended = frozenset(trial.trial for trial in trials if trial.deployment == name and trial.status in ENDED)
-                if ended:
-                    self._found(place, "was not closed: the run ended amid it, and its logs may lack lines", ended)
+            elif self.manifest.sealed and (ended := ended_of.get(name)):
+                what = "was not closed: the run ended amid it, and its logs may lack lines"
+                self._found(place, what, frozenset(ended))
         return records
 
     def documents(self) -> None:
         """Compare each document with the sum that the manifest has of it since the run ended."""
+        more: dict[str, int] = {}
+        told = 0
         for file, sha256 in self.manifest.documents.items():
             path = self.root / file
-            if not path.is_file():
-                self._once(file, "is missing")
-            elif read_sum(path).sha256 != sha256:
-                self._once(file, "is not what it was when the run ended")
+            what = "is missing" if not path.is_file() else ""
+            what = what or ("is not what it was when the run ended" if read_sum(path).sha256 != sha256 else "")
+            if what and self._is_of_all(file) and told >= OF_ALL_MAX:
+                more[what] = more.get(what, 0) + 1
+            elif what:
+                self._once(file, what)
+                told += self._is_of_all(file)
+        for what, count in more.items():
+            self._found(f"{count:,} more documents", what, self._begun)
+
+    @staticmethod
+    def _is_of_all(file: str) -> bool:
+        """Whether it spoils every trial of the run."""
+        return PurePosixPath(file).parts[:1] not in (("trials",), ("incidents",), ("deployments",)) or "/" not in file
 
     def _once(self, file: str, what: str) -> None:
         """Note it unless something of the file, or of a folder that it lies in, is noted already."""
-        if any(damage.file == file or file.startswith(f"{damage.file}/") for damage in self.damage):
+        if not self._noted.isdisjoint((file, *map(str, PurePosixPath(file).parents))):
             return
         kind, name = PurePosixPath(file).parts[:2] if "/" in file else ("", "")
         if kind == "trials":
@@ -226,12 +251,13 @@ class Look:
             # It says what is claimed, and is no evidence: by a changed one the same evidence is judged otherwise.
             spoiled = frozenset()
         elif kind == "deployments":
-            spoiled = frozenset(trial for trial, begun in self.manifest.begun.items() if begun.deployment == name)
+            spoiled = frozenset(self._of_deployment.get(name, ()))
         else:
-            spoiled = frozenset(self.manifest.begun)
+            spoiled = self._begun
         self._found(file, what, spoiled)
 
     def _found(self, file: str, what: str, trials: frozenset[str] = frozenset()) -> None:
+        self._noted.add(file)
         self.damage.append(Damage(file=file, what=what, trials=trials))
 
     def _document(self, kind: type[T], file: str, name: str, spoiled: frozenset[str]) -> T | None:

@@ -11,8 +11,9 @@ from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from harness.errors import RunDirectoryError
 from harness.printable import printable
-from harness.rundir.integrity import Damage, Look, damage_of_content
+from harness.rundir.integrity import TRIALS_MAX, Damage, Look, damage_of_content
 from harness.rundir.manifest import ENDED, DeploymentRecord, Manifest, SealedFile, TrialRecord, read_manifest
 from harness.rundir.own_files import require_own_files
 from harness.rundir.sealing import EVENTS
@@ -53,7 +54,15 @@ class RunDirectory:
 
     def damage_of(self, trial: str) -> tuple[Damage, ...]:
         """What spoils the evidence of a trial; nothing where it is as it was when the trial ended."""
-        return tuple(damage for damage in self.damage if trial in damage.trials)
+        return self._damage_by_trial.get(trial, ())
+
+    @cached_property
+    def _damage_by_trial(self) -> Mapping[str, tuple[Damage, ...]]:
+        found: dict[str, list[Damage]] = {}
+        for damage in self.damage:
+            for trial in damage.trials:
+                found.setdefault(trial, []).append(damage)
+        return {trial: tuple(of_it) for trial, of_it in found.items()}
 
     def deployment(self, name: str) -> DeploymentRecord | None:
         """The deployment of that name, or None when its file could not be read."""
@@ -113,6 +122,11 @@ def read_run_directory(path: Path) -> RunDirectory:
     manifest is of another schema, or of another run, lacks a field, or was changed.
     """
     manifest = read_manifest(path)
+    if (count := len(manifest.begun)) > TRIALS_MAX:
+        raise RunDirectoryError(
+            f"{path / 'manifest.json'} names {count:,} trials, and no run has more than {TRIALS_MAX:,}",
+            advice="Bring manifest.json again from where the run was made.",
+        )
     require_own_files(path)
     looked = Look(path.resolve(), manifest)
     trials = looked.trials()

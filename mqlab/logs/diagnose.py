@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,7 @@ from analysis.diagnosis.moments import in_zone, words_of
 from analysis.diagnosis.reading import ToRead, left_out, log_copies, log_files
 from analysis.diagnosis.slow_appends import LOGGED_FROM_MS, slow_appends
 from analysis.verdicts.numbers import shortened
-from harness.errors import EXIT_OK, ConfigurationError
+from harness.errors import EXIT_OK, ConfigurationError, UsageError
 from harness.language import phrase, translated
 from harness.printable import printable
 from harness.releases.java import find_java
@@ -95,12 +96,20 @@ def add_command(add: Adder) -> None:
     command.add_argument("--json", action="store_true", help="machine-readable")
 
 
+def _is_the_same(out: Path, read: ToRead) -> bool:
+    with contextlib.suppress(OSError):
+        return out.samefile(read.path)
+    return False
+
+
 def diagnose(options: argparse.Namespace, console: Console) -> int:
     """Read, find, and print."""
     ledger = ledger_on(*options.release)
     if options.reproduce:
         require_name(options.reproduce)
     files = _files(options)
+    if options.out and any(_is_the_same(options.out, one) for one in files):
+        raise UsageError(f"--out {options.out} is one of the logs that are read", advice="Give another file to --out.")
     logs = read_logs(files, options.zone)
     others = left_out([one for one in options.logs if isinstance(one, Path)], files)
     found = replace(diagnosis_of(logs, scenarios.INCIDENTS, ledger, options.release), left_out=tuple(others))

@@ -11,7 +11,7 @@ import pytest
 from analysis.diagnosis import blocks
 from analysis.diagnosis.moments import moment_of, offset_by_stamps, words_of
 from analysis.diagnosis.page import render
-from analysis.diagnosis.reading import read_file
+from analysis.diagnosis.reading import log_files, read_file, read_files
 from harness.errors import ConfigurationError
 from mqlab.logs.diagnose import report
 from mqlab.main import main
@@ -135,3 +135,17 @@ def test_the_zone_of_logs_that_say_nothing_is_given_or_stock(tmp_path: Path) -> 
     (tmp_path / "store.log").write_text("2026-11-21 16:46:02 WARN x - " + SLOW.format(ms=700))
     assert words_of(found_in(tmp_path)[0].to_s) == "2026-11-21 08:46:02Z"
     assert words_of(found_in(tmp_path, offset_s=-3600.0)[0].to_s) == "2026-11-21 17:46:02Z"
+
+
+def test_a_bad_zip_beside_logs_is_told_and_hides_none(tmp_path: Path) -> None:
+    (tmp_path / "broker.log").write_text(
+        "2026-11-21 16:47:04 WARN x - [NOTIFYME]putMessage in lock cost time(ms)=1200\n"
+    )
+    (tmp_path / "old.log.zip").write_bytes(b"PK\x03\x04 and no more")
+    read = read_files(log_files([tmp_path]))
+    assert {Path(one.path).name: (one.lines, bool(one.broken)) for one in read} == {
+        "broker.log": (1, False),
+        "old.log.zip": (0, True),
+    }
+    with pytest.raises(ConfigurationError, match=r"old\.log\.zip cannot be read to its end: File is not a zip file"):
+        read_files(log_files([tmp_path / "old.log.zip"]))

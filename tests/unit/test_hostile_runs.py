@@ -30,6 +30,7 @@ from harness.model.rocketmq import LOCK_LIFE, LOCK_LIFE_MS
 from harness.rundir.decode import read_document
 from harness.rundir.documents import write_document
 from harness.rundir.files import replace_file
+from harness.rundir.integrity import TRIALS_MAX
 from harness.rundir.manifest import BegunTrial, DeploymentRecord, Manifest, TrialRecord, is_zone, read_manifest
 from harness.rundir.own_files import require_own_files
 from harness.rundir.reading import read_run_directory
@@ -243,6 +244,27 @@ def test_a_manifest_names_nothing_outside_of_its_run(small_runs: Sequence[Path],
         write_document(run / "manifest.json", changed)
         with pytest.raises(RunDirectoryError, match="which lies outside of the run"):
             read_manifest(run)
+
+
+def test_a_manifest_with_more_trials_than_a_run_has_is_refused(small_runs: Sequence[Path], tmp_path: Path) -> None:
+    run = shutil.copytree(small_runs[0], tmp_path / "run")
+    begun = BegunTrial(incident="load", arm="", params={}, release="", deployment="d")
+    many = {f"x{number}": begun for number in range(TRIALS_MAX + 1)}
+    write_document(run / "manifest.json", dataclasses.replace(read_manifest(run), sealed=True, begun=many))
+    with pytest.raises(RunDirectoryError, match="names 10,001 trials, and no run has more than 10,000"):
+        read_run_directory(run)
+
+
+def test_documents_without_number_that_are_gone_are_counted(small_runs: Sequence[Path], tmp_path: Path) -> None:
+    run = shutil.copytree(small_runs[0], tmp_path / "run")
+    manifest = read_manifest(run)
+    gone = {f"x{number}": "0" * 64 for number in range(5000)}
+    write_document(
+        run / "manifest.json", dataclasses.replace(manifest, sealed=True, documents={**manifest.documents, **gone})
+    )
+    missing = [one for one in read_run_directory(run).damage if one.what == "is missing"]
+    assert [one.file for one in missing][-2:] == ["x19", "4,980 more documents"]
+    assert len({one.trials for one in missing}) == 1
 
 
 @pytest.mark.parametrize("place", ["trials/", "x/", "./", ".", "", "a//b"])

@@ -62,6 +62,8 @@ def test_a_node_of_another_machine_has_paths_of_that_machine_and_an_address_anyw
         ('[b]\naddress = "vm-2:10911"\nssh = "u@h"\npid = 2\n', 2, "vm-2:10911 has a name"),
         ("", 1, "no node is named"),
         ("[broker-a\n", 1, "Expected"),
+        (f"{'a.' * 20_000}a = 1\n", 1, "a line has more than 200 dots"),
+        (f"[{'a.' * 20_000}a]\n", 1, "a line has more than 200 dots"),
         ('[broker-a]\naddress = "127.0.0.1:1\n', 2, "Illegal character"),
         (f"{PROCESS}{PROCESS}", 4, "Cannot declare"),
         ('broker-a = "127.0.0.1:10911"\n', 1, "broker-a stands in no table"),

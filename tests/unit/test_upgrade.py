@@ -642,8 +642,7 @@ def test_the_order_of_the_nodes_and_what_is_not_settled_of_it_are_on_the_screen(
         "one node after another: the name servers, the slaves, the masters, the consumers, the producers"
     )
     assert "mqadmin wipeWritePerm -n 'NAMESRV;NAMESRV' -b BROKERNAME, and wait for 35 s" in itself[2]
-    assert itself[3].strip().startswith("not settled from 4.9.7: whether all normal sends stop for 3 s and more")
-    assert "(none of 10 restarts); whether no send fails" in itself[3]
+    assert itself[3].strip() == "not settled from 4.9.7: whether no send fails where the permission is taken so"
     assert len(rolling_upgrade.ORDER) == len((*rolling_upgrade.NODES, *rolling_upgrade.CLIENTS))
 
 
