@@ -199,7 +199,7 @@ def answers(asked: str) -> list[Answer]:
     if not text:
         raise UsageError("nothing is asked", advice="Give a line of a log, a setting, a code, an incident or a claim.")
     kinds: Sequence[Callable[[str], Iterator[Answer]]] = (
-        _incidents, _claims, _settings, _codes, _values, _lines_and_questions, _nearest,
+        _incidents, _claims, _settings, _codes, _values, _lines_and_questions, _settings_in, _nearest,
     )  # fmt: skip
     for kind in kinds:
         if found := list(kind(text)):
@@ -599,6 +599,9 @@ def _lines_and_questions(text: str) -> Iterator[Answer]:
     """What a line is a sign of, then the question that it is about. Of a line that is no sign the question comes before who
     writes it, and behind that where the words are a person's."""
     over, signs = _signs(text)
+    words = set(re.findall(r"[a-z]+", text.lower()))
+    # What the text says in so many words comes before what its line may be a sign of as well.
+    signs = sorted(signs, key=lambda one: not {*one.name.split("-")} <= words)
     asked = None if over else _question(text, signs)
     is_about = asked is not None and asked.has_line(text)
     # A piece of a line that has many letters, or a whole one, is told as the line as well.
@@ -609,6 +612,14 @@ def _lines_and_questions(text: str) -> Iterator[Answer]:
         lines += () if over or signs else _who_writes(text, asked)
     asked_about = [] if asked is None else [_questioned(text, asked)]
     yield from (*asked_about, *lines) if is_about and not signs else (*lines, *asked_about)
+
+
+def _settings_in(text: str) -> Iterator[Answer]:
+    """The one setting that a question names, in whatever language the rest of it is."""
+    found = [
+        answer for word in dict.fromkeys(re.findall(r"[A-Za-z][A-Za-z0-9.]{5,}", text)) for answer in _settings(word)
+    ]
+    yield from found if len({one.name for one in found}) == 1 else ()
 
 
 def _question(text: str, signs: Sequence[Incident]) -> Question | None:

@@ -463,3 +463,13 @@ def test_a_slave_that_is_late_is_answered_on_newer_releases_with_more_copies_alo
     assert "with inSyncReplicas above 1 alone" in " ".join(told.happens)
     assert "still needed on 5.3.3 and 5.5.0 with inSyncReplicas above 1" in " ".join(told.do)
     assert "do not come any more" not in " ".join((*told.happens, *told.sure))
+
+
+@pytest.mark.parametrize("text", ["transientStorePoolEnable 要不要开", "should I set transientStorePoolEnable here"])
+def test_a_question_that_names_one_setting_gets_the_setting(text: str) -> None:
+    (answer,) = answers(text)
+    assert (answer.kind, answer.name.split()[0]) == ("setting", "transientStorePoolEnable")
+
+
+def test_a_question_that_names_two_settings_is_near_at_most() -> None:
+    assert {one.kind for one in answers("transientStorePoolEnable osPageCacheBusyTimeOutMills 哪个")} == {"nearest"}
