@@ -21,7 +21,7 @@ from analysis.ledger.since import BOTH, as_told
 from analysis.verdicts.anew import without
 from analysis.verdicts.words import STANDINGS
 from harness.errors import EXIT_OK, UsageError, nearest, shown
-from harness.language import Phrase, joined, phrase, translated
+from harness.language import Phrase, joined, language, phrase, translated
 from harness.model.findings import Finding
 from harness.model.incident import REPOSITORY, Incident
 from harness.model.log_events import WORDINGS
@@ -265,7 +265,7 @@ def _claims(text: str) -> Iterator[Answer]:
     for scenario, claim in _all_claims():
         if claim.id.lower() != text.lower():
             continue
-        lines = _recorded().get(claim.id, [])
+        lines = _recorded(language()).get(claim.id, [])
         yield Answer(
             asked=text,
             kind="claim",
@@ -291,7 +291,8 @@ def _all_claims() -> Iterator[tuple[Scenario, Claim]]:
 
 
 @cache
-def _recorded() -> Mapping[str, Sequence[Finding]]:
+def _recorded(read_in: str) -> Mapping[str, Sequence[Finding]]:
+    """The record's lines by claim, whose sentences are phrases where another language than English is read."""
     found: dict[str, list[Finding]] = {}
     for line in measured_on_defaults(committed_ledger()):
         found.setdefault(line.claim, []).append(line)
@@ -301,7 +302,7 @@ def _recorded() -> Mapping[str, Sequence[Finding]]:
 def _standings(claim: str) -> list[str]:
     """How it stands on each release that was measured, releases of one standing together; where it does not hold, what is so."""
     by: dict[str, list[Finding]] = {}
-    for line in _recorded().get(claim, []):
+    for line in _recorded(language()).get(claim, []):
         by.setdefault(line.status, []).append(line)
     told = []
     for status, lines in by.items():
@@ -361,7 +362,7 @@ def _stands(claim: Claim, standing: str) -> str:
 
 
 def _sure(claims: Iterable[str]) -> list[str]:
-    runs = [line for claim in claims for line in _recorded().get(claim, [])]
+    runs = [line for claim in claims for line in _recorded(language()).get(claim, [])]
     if not runs:
         return [phrase("nothing of it is recorded")]
     releases = [release for release in recorded_releases() if any(line.release == release for line in runs)]

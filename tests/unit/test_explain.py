@@ -396,7 +396,7 @@ def test_what_a_node_prints_as_it_ends_its_start_is_told(line: str, by: str) -> 
 
 
 def test_where_a_claim_does_not_hold_it_is_told_what_is_so() -> None:
-    refuted = {line.claim for lines in _recorded().values() for line in lines if line.status == VerdictKind.REFUTED}
+    refuted = {line.claim for lines in _recorded("en").values() for line in lines if line.status == VerdictKind.REFUTED}
     assert refuted
     for claim in refuted:
         (standing,) = [one for one in _standings(claim) if one.startswith("does not hold on")]

@@ -71,6 +71,13 @@ def _is_names(line: str) -> bool:
     return line.strip().startswith(("mqlab ", "$ ", "-> mqlab")) or all(NAMES.fullmatch(word) for word in words)
 
 
+def test_an_answer_is_chinese_after_one_in_english(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MQLAB_LANG", "en")
+    assert "400 ms in place of 200 ms" in _printed("explain", "BUSY-12")
+    monkeypatch.setenv("MQLAB_LANG", "zh")
+    assert "400 ms in place of 200 ms" not in _printed("explain", "BUSY-12")
+
+
 @pytest.mark.usefixtures("chinese")
 @pytest.mark.parametrize("asked", ASKED)
 def test_an_answer_is_chinese(asked: str) -> None:
