@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from harness.errors import UsageError
 from harness.host.facts import Host
 from harness.plan.core_budget import fits
 from harness.plan.cost import Costs
@@ -23,6 +24,9 @@ clients and so more histories and logs: 191 took 164 s, 72 took 70."""
 
 FIRST_ANSWER_S = 25.0
 """Of the analysis of one cluster's trials, Spark's start included, beside clusters that boot."""
+
+TRIALS_MAX = 10_000
+"""Of a run: on two cores it would take days."""
 
 CORES_SHARE = 1.1
 """Of the cores, what trials may need on average, from their start to their end. They need most of it when they start: with 0.95
@@ -188,9 +192,17 @@ def make_plan(request: Request, host: Host, costs: Costs | None = None) -> Plan:
 
     What is up together lasts as long as its longest, and what starts last should not be long. Without ``costs`` everything
     is guessed.
+
+    Raises:
+        UsageError: these are more trials than a run has.
     """
     costs = costs or Costs()
     found = [one for scenario in request.scenarios for one in deployments_of(scenario, request, costs)]
+    if (count := sum(len(one.trials) for one in found)) > TRIALS_MAX:
+        raise UsageError(
+            f"these are {count:,} trials, and a run has {TRIALS_MAX:,} at most",
+            advice="Give fewer trials, cells, incidents or releases, in several runs.",
+        )
     by_place = [one for _, one in sorted(enumerate(found), key=lambda item: _place(*item))]
     schedule = Schedule(deployments=tuple(by_place), host=host)
     pool, rest = schedule.pool(), list(itertools.chain.from_iterable(schedule.batches()))

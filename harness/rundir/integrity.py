@@ -108,8 +108,8 @@ def _unpacks_to_endless(path: Path) -> bool:
 
 OF_ALL_MAX = 20
 """Of documents that are gone or changed, each of which spoils every trial, so many are named and the others counted."""
-TRIALS_MAX = 10_000
-"""No run has as many; a manifest that names more is none of ours."""
+TRIALS_MAX = 50_000
+"""No run has as many, its repetitions included: a plan has a fifth of them at most. A manifest that names more is none of ours."""
 
 
 class Look:
@@ -227,34 +227,33 @@ class Look:
             path = self.root / file
             what = "is missing" if not path.is_file() else ""
             what = what or ("is not what it was when the run ended" if read_sum(path).sha256 != sha256 else "")
-            if what and self._is_of_all(file) and told >= OF_ALL_MAX:
+            if not what:
+                continue
+            spoiled = self._spoiled_by(file)
+            if spoiled is not self._begun:
+                self._once(file, what, spoiled)
+            elif told < OF_ALL_MAX:
+                self._once(file, what, spoiled)
+                told += 1
+            else:
                 more[what] = more.get(what, 0) + 1
-            elif what:
-                self._once(file, what)
-                told += self._is_of_all(file)
         for what, count in more.items():
             self._found(f"{count:,} more documents", what, self._begun)
 
-    @staticmethod
-    def _is_of_all(file: str) -> bool:
-        """Whether it spoils every trial of the run."""
-        return PurePosixPath(file).parts[:1] not in (("trials",), ("incidents",), ("deployments",)) or "/" not in file
-
-    def _once(self, file: str, what: str) -> None:
-        """Note it unless something of the file, or of a folder that it lies in, is noted already."""
-        if not self._noted.isdisjoint((file, *map(str, PurePosixPath(file).parents))):
-            return
+    def _spoiled_by(self, file: str) -> frozenset[str]:
+        """The trials whose evidence a document's damage spoils: those of its folder, or all of them."""
         kind, name = PurePosixPath(file).parts[:2] if "/" in file else ("", "")
         if kind == "trials":
-            spoiled = frozenset({name})
-        elif kind == "incidents":
+            return frozenset({name})
+        if kind == "incidents":
             # It says what is claimed, and is no evidence: by a changed one the same evidence is judged otherwise.
-            spoiled = frozenset()
-        elif kind == "deployments":
-            spoiled = frozenset(self._of_deployment.get(name, ()))
-        else:
-            spoiled = self._begun
-        self._found(file, what, spoiled)
+            return frozenset()
+        return frozenset(self._of_deployment.get(name, ())) if kind == "deployments" else self._begun
+
+    def _once(self, file: str, what: str, spoiled: frozenset[str]) -> None:
+        """Note it unless something of the file, or of a folder that it lies in, is noted already."""
+        if self._noted.isdisjoint((file, *map(str, PurePosixPath(file).parents))):
+            self._found(file, what, spoiled)
 
     def _found(self, file: str, what: str, trials: frozenset[str] = frozenset()) -> None:
         self._noted.add(file)

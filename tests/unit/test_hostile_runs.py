@@ -251,7 +251,7 @@ def test_a_manifest_with_more_trials_than_a_run_has_is_refused(small_runs: Seque
     begun = BegunTrial(incident="load", arm="", params={}, release="", deployment="d")
     many = {f"x{number}": begun for number in range(TRIALS_MAX + 1)}
     write_document(run / "manifest.json", dataclasses.replace(read_manifest(run), sealed=True, begun=many))
-    with pytest.raises(RunDirectoryError, match="names 10,001 trials, and no run has more than 10,000"):
+    with pytest.raises(RunDirectoryError, match="names 50,001 trials, and no run has more than 50,000"):
         read_run_directory(run)
 
 

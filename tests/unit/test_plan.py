@@ -8,11 +8,12 @@ import pytest
 
 import scenarios
 from harness.backends.abilities import ABILITIES, Ability
+from harness.errors import UsageError
 from harness.faults.injections import injections_of
 from harness.host.abilities import Abilities
 from harness.host.facts import Host
 from harness.model.cluster import UserSettings
-from harness.model.scenario import Scenario
+from harness.model.scenario import Scenario, TrialBudget
 from harness.plan.request import Request
 from harness.plan.schedule import Plan, Schedule, make_plan
 from harness.releases.jars import recorded_releases
@@ -338,3 +339,10 @@ def test_what_is_left_of_a_plan_has_neither_trials_that_are_done_nor_their_time(
     assert left.seconds < plan.seconds
     assert left.notes == plan.notes
     assert plan.without(()) == plan
+
+
+def test_more_trials_than_a_run_has_are_refused_before_the_first() -> None:
+    many = dataclasses.replace(STALL, budget=TrialBudget(trials=1000, deployments=2))
+    with pytest.raises(UsageError, match=r"^these are [\d,]+ trials, and a run has 10,000 at most$") as caught:
+        make_plan(Request(scenarios=[many], releases=["4.6.0", "5.3.3"]), TWO_CORES)
+    assert "in several runs" in caught.value.advice
