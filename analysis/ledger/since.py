@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,20 +84,16 @@ def counts_of(finding: Finding) -> tuple[tuple[str, int, int], ...]:
 def chance_of(before: Measured, after: Measured) -> float | None:
     """The smallest p of Fisher's exact test, of two sides, over the parts that both counted, times their number."""
     there = {name: (seen, tries) for name, seen, tries in before.counts}
-    found = [fisher(*there[name], seen, tries) for name, seen, tries in after.counts if name in there]
+    # It takes a second to import, and is none of the packages that answers need.
+    from scipy.stats import fisher_exact
+
+    found = []
+    for name, seen, tries in after.counts:
+        if name in there:
+            before_seen, before_tries = there[name]
+            table = [[before_seen, before_tries - before_seen], [seen, tries - seen]]
+            found.append(float(fisher_exact(table).pvalue))
     return min(1.0, min(found) * len(found)) if found else None
-
-
-def fisher(seen: int, tries: int, other_seen: int, other_tries: int) -> float:
-    """The p of Fisher's exact test, of two sides, for two counts of events."""
-    all_seen, all_tries = seen + other_seen, tries + other_tries
-
-    def ways(of_first: int) -> int:
-        return math.comb(tries, of_first) * math.comb(other_tries, all_seen - of_first)
-
-    possible = range(max(0, all_seen - other_tries), min(tries, all_seen) + 1)
-    as_unlikely = sum(ways(one) for one in possible if ways(one) <= ways(seen))
-    return as_unlikely / math.comb(all_tries, all_seen)
 
 
 def load_since(path: Path) -> tuple[Bisected, ...]:
