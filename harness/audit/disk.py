@@ -12,8 +12,10 @@ REFUSES, DELETES = 0.90, 0.85
 CleanCommitLogService; 5.x takes no higher ones."""
 MAX_USED_PERCENT = 75
 """diskMaxUsedSpaceRatio of org.apache.rocketmq.store.config.MessageStoreConfig: below it nothing is deleted for want of room."""
+RESERVE_COUNTS_SINCE = "4.9.2"
+"""Since when a broker counts as df does: what is reserved for root is no room."""
 ROUNDED = 4
-"""Characters of a share in hundredths. Releases that count as df does (since 4.9.2) round up to them; older ones do not round."""
+"""Characters of a share in hundredths. Releases that count as df does round up to them; older ones do not round."""
 WINDOWS = re.compile(r"[A-Za-z]:[\\/]")
 """A path of Windows."""
 WITHOUT_RESERVE = 0.95
@@ -43,7 +45,7 @@ def disk_fills(broker: BrokerReading) -> Iterator[AuditFinding]:
             + (
                 ""
                 if is_windows
-                else " Since 4.9.2 what an ext4 reserves for root counts as if it were not there: tune2fs -m 0."
+                else f" Since {RESERVE_COUNTS_SINCE} what an ext4 reserves for root counts as if it were not there: tune2fs -m 0."
             ),
         )
     elif not is_windows and len(broker.disk_share) > ROUNDED and after > min(REFUSES, deletes):
@@ -51,7 +53,8 @@ def disk_fills(broker: BrokerReading) -> Iterator[AuditFinding]:
             kind="disk-full-after-upgrade",
             severity=Severity.WARNING,
             where=broker.words,
-            says=f"{share:.2f} of its disk is used, with what is reserved for root as free; 4.9.2 and newer count {after:.2f} "
+            says=f"{share:.2f} of its disk is used, with what is reserved for root as free; "
+            f"{RESERVE_COUNTS_SINCE} and newer count {after:.2f} "
             "of an ext4 with the default reserve",
             advice=f"Above {deletes:.2f} files are deleted, above {REFUSES:.2f} sends are refused: tune2fs -m 0, or more room, "
             "before an upgrade.",

@@ -17,7 +17,7 @@ from harness.audit.asking import read_cluster
 from harness.audit.conf import ACL, OF_KEYS
 from harness.audit.finding import AuditFinding, Severity, some
 from harness.audit.kept import KeptBroker, KeptReading, Source, kept, machine_decides, own_settings, read_kept, text_of
-from harness.audit.upgraded import BY_CLASSES, Looked, Weight, clients, disk, modes
+from harness.audit.upgraded import BY_CLASSES, Level, PreflightFinding, clients, disk, modes
 from harness.errors import (
     EXIT_MISMATCH,
     EXIT_OK,
@@ -29,8 +29,7 @@ from harness.errors import (
 )
 from harness.model.broker_conf import ConfFile, Fate, JudgedKey
 from harness.model.findings import Finding
-from harness.model.rules import Claim, Harm
-from harness.model.rules import Weight as Cost
+from harness.model.rules import Claim, Harm, Weight
 from harness.model.verdicts import VerdictKind
 from harness.printable import counted, printable
 from harness.protocol.targets import parse_networks
@@ -46,16 +45,16 @@ from mqlab.options import access_of, add_access, print_json, write_new
 
 SHOWN_OF_FINE = 12
 HEADINGS = {
-    Weight.BLOCKER: "BLOCKERS",
-    Weight.WARNING: "WARNINGS",
-    Weight.FINE: "LOOKED AT AND FINE",
-    Weight.UNKNOWN: "NOT LOOKED AT",
+    Level.BLOCKER: "BLOCKERS",
+    Level.WARNING: "WARNINGS",
+    Level.FINE: "LOOKED AT AND FINE",
+    Level.UNKNOWN: "NOT LOOKED AT",
 }
 OF_ROLE = dict.fromkeys(("sync-master-alone", "slave-serves-no-reads"), "brokerRole")
 """Findings about what is not set, with the key that makes it matter."""
 NO_BROKER = "no-broker"
 """A file of another node, whose settings are never read: it makes no exit code."""
-UNTRIED = "Remove it, or try it on a broker of the new release first: nobody has run with it."
+UNTRIED = "Remove it, or try it on a broker of the new release first: so far it did nothing."
 NEVER_READ = (
     "the settings of name servers, controllers and proxies",
     "producers, whose releases a broker tells by the names of their groups alone",
@@ -129,9 +128,9 @@ def preflight(options: argparse.Namespace, console: Console) -> int:
     if not options.strict:
         return EXIT_OK
     weights = {one.weight for one in found if one.kind != NO_BROKER}
-    if weights & {Weight.BLOCKER, Weight.WARNING}:
+    if weights & {Level.BLOCKER, Level.WARNING}:
         return EXIT_MISMATCH
-    return EXIT_UNDECIDED if Weight.UNKNOWN in weights else EXIT_OK
+    return EXIT_UNDECIDED if Level.UNKNOWN in weights else EXIT_OK
 
 
 def _read(options: argparse.Namespace, console: Console) -> KeptReading:
@@ -172,26 +171,26 @@ def releases_of(reading: KeptReading, before: str) -> dict[str, list[str]]:
 # --- the judgement ---------------------------------------------------------------------------------------------------------
 
 
-def judge(reading: KeptReading, after: str, before: str = "", folder: Path | None = None) -> list[Looked]:
+def judge(reading: KeptReading, after: str, before: str = "", folder: Path | None = None) -> list[PreflightFinding]:
     """Everything that was looked at, the worst first; what is equal of several brokers is told once. ``before`` is the release of
     brokers that tell none, ``folder`` where the files of the reading lie. Raises as ``settings_of`` does of ``after``."""
     settings_of(after)
-    looked: list[Looked] = []
+    looked: list[PreflightFinding] = []
     for broker in reading.brokers:
         looked += _of_broker(broker, broker.release or before, after, folder)
     looked += [
-        Looked(weight=Weight.UNKNOWN, kind="not-read", says=f"name server {one.address}: {one.problem}")
+        PreflightFinding(weight=Level.UNKNOWN, kind="not-read", says=f"name server {one.address}: {one.problem}")
         for one in reading.name_servers
         if one.problem
     ]
-    looked += [Looked(weight=Weight.UNKNOWN, kind=NO_BROKER, says=text) for text in reading.left_out]
+    looked += [PreflightFinding(weight=Level.UNKNOWN, kind=NO_BROKER, says=text) for text in reading.left_out]
     looked += clients(reading.clients, after)
-    order = list(Weight)
+    order = list(Level)
     return sorted(_grouped(looked), key=lambda one: order.index(one.weight))
 
 
-def _grouped(looked: Iterable[Looked]) -> Iterator[Looked]:
-    found: dict[Looked, list[Looked]] = {}
+def _grouped(looked: Iterable[PreflightFinding]) -> Iterator[PreflightFinding]:
+    found: dict[PreflightFinding, list[PreflightFinding]] = {}
     for one in looked:
         found.setdefault(dataclasses.replace(one, brokers=(), proofs=()), []).append(one)
     for group in found.values():
@@ -199,8 +198,8 @@ def _grouped(looked: Iterable[Looked]) -> Iterator[Looked]:
         yield dataclasses.replace(group[0], brokers=tuple(brokers))
 
 
-def _of_broker(broker: KeptBroker, before: str, after: str, folder: Path | None) -> Iterator[Looked]:
-    def looked(one: Looked) -> Looked:
+def _of_broker(broker: KeptBroker, before: str, after: str, folder: Path | None) -> Iterator[PreflightFinding]:
+    def looked(one: PreflightFinding) -> PreflightFinding:
         entry = conf.entries.get(one.key)
         # What a broker goes by may be no text of its file, such as another way to write a truth value.
         value = one.value or (entry.text if entry else "")
@@ -211,21 +210,21 @@ def _of_broker(broker: KeptBroker, before: str, after: str, folder: Path | None)
 
     conf = ConfFile()
     if broker.problem:
-        yield looked(Looked(weight=Weight.UNKNOWN, kind="not-read", says=broker.problem))
+        yield looked(PreflightFinding(weight=Level.UNKNOWN, kind="not-read", says=broker.problem))
         return
     if before == after:
-        yield looked(Looked(weight=Weight.FINE, kind="same-release", says=f"it is of {after} already"))
+        yield looked(PreflightFinding(weight=Level.FINE, kind="same-release", says=f"it is of {after} already"))
         return
     try:
         conf = _conf(broker, before, after)
         found = list(_of_conf(conf, before, after))
     except (ReleaseError, UsageError, ConfigurationError) as error:
-        yield looked(Looked(weight=Weight.UNKNOWN, kind="not-read", says=str(error)))
+        yield looked(PreflightFinding(weight=Level.UNKNOWN, kind="not-read", says=str(error)))
         return
     if version_key(after) < version_key(before):
         yield looked(
-            Looked(
-                weight=Weight.UNKNOWN,
+            PreflightFinding(
+                weight=Level.UNKNOWN,
                 kind="older-release",
                 says=f"{after} is older than {before}: whether it reads what {before} has written was not measured",
             )
@@ -235,7 +234,7 @@ def _of_broker(broker: KeptBroker, before: str, after: str, folder: Path | None)
     if fine := [key for key in conf.entries if key not in told]:
         says = f"{counted(len(fine), 'setting')} of its own: {', '.join(fine[:SHOWN_OF_FINE])}"
         says += f" and {len(fine) - SHOWN_OF_FINE} more" if len(fine) > SHOWN_OF_FINE else ""
-        found.append(Looked(weight=Weight.FINE, kind="settings", says=says))
+        found.append(PreflightFinding(weight=Level.FINE, kind="settings", says=says))
     yield from map(looked, found)
 
 
@@ -252,7 +251,7 @@ def _conf(broker: KeptBroker, before: str, after: str) -> ConfFile:
     return dataclasses.replace(conf, entries=entries)
 
 
-def _of_conf(conf: ConfFile, before: str, after: str) -> Iterator[Looked]:
+def _of_conf(conf: ConfFile, before: str, after: str) -> Iterator[PreflightFinding]:
     yours = judge_file(conf, before), judge_file(conf, after)
     of_both = [named_conf(conf, release).findings for release in (before, after)]
     kinds = [{one.kind for one in findings} for findings in of_both]
@@ -268,7 +267,7 @@ def _of_conf(conf: ConfFile, before: str, after: str) -> Iterator[Looked]:
     for key in changed.conf.keys:
         was, now = by_place[key.at]
         opens = now.key == ACL and any(says.startswith(f"{key.at}: ") for says in doors)
-        if now.text != HIDDEN and now.key not in {one.key for one in special if one.weight is Weight.BLOCKER}:
+        if now.text != HIDDEN and now.key not in {one.key for one in special if one.weight is Level.BLOCKER}:
             yield _of_key(key, was, now, known[0].broker.get(now.key), opens=opens)
     for finding in of_both[1]:
         if finding.kind in OF_KEYS:
@@ -276,21 +275,21 @@ def _of_conf(conf: ConfFile, before: str, after: str) -> Iterator[Looked]:
         found = _of_audit(finding, conf, before, after)
         if finding.kind in kinds[0]:
             says = f"{found.says} (so it is on {before})"
-            weight = Weight.WARNING if finding.severity is Severity.CRITICAL else Weight.FINE
+            weight = Level.WARNING if finding.severity is Severity.CRITICAL else Level.FINE
             found = dataclasses.replace(found, says=says, weight=weight)
         yield found
     for odd in conf.oddities:
-        yield Looked(weight=Weight.FINE, kind=odd.kind, key=odd.key, says=odd.says, cure=odd.advice)
+        yield PreflightFinding(weight=Level.FINE, kind=odd.kind, key=odd.key, says=odd.says, cure=odd.advice)
     others = [one for one in changed.broker if one.yours is None]
     if others:
         told = some([f"{one.name} {one.before} to {one.after}" for one in others])
-        yield Looked(
-            weight=Weight.FINE, kind="defaults", evidence=BY_CLASSES,
+        yield PreflightFinding(
+            weight=Level.FINE, kind="defaults", evidence=BY_CLASSES,
             says=f"{counted(len(others), 'default')} that it has not set {'is' if len(others) == 1 else 'are'} another one: {told}",
         )  # fmt: skip
 
 
-def _of_key(key: KeyChanged, was: JudgedKey, now: JudgedKey, default: str | None, *, opens: bool) -> Looked:
+def _of_key(key: KeyChanged, was: JudgedKey, now: JudgedKey, default: str | None, *, opens: bool) -> PreflightFinding:
     """A key that is read otherwise, or as little as before."""
     kind = {Fate.UNKNOWN: "key-gone", Fate.DEAD: "key-dead", Fate.IGNORED: "value-ignored"}.get(
         now.fate, "key-comes-into-force" if key.comes else "read-otherwise"
@@ -301,8 +300,8 @@ def _of_key(key: KeyChanged, was: JudgedKey, now: JudgedKey, default: str | None
     # A key that is gone with its default's value has done nothing so far.
     idle = now.fate in (Fate.UNKNOWN, Fate.DEAD) and was.value == default
     acts = key.comes or not (as_before or idle)
-    weight = Weight.BLOCKER if opens else Weight.WARNING if acts else Weight.FINE
-    return Looked(
+    weight = Level.BLOCKER if opens else Level.WARNING if acts else Level.FINE
+    return PreflightFinding(
         weight=weight,
         kind="acl-dark" if opens else kind,
         key=now.key,
@@ -313,7 +312,7 @@ def _of_key(key: KeyChanged, was: JudgedKey, now: JudgedKey, default: str | None
     )
 
 
-def _of_audit(finding: AuditFinding, conf: ConfFile, before: str, after: str) -> Looked:
+def _of_audit(finding: AuditFinding, conf: ConfFile, before: str, after: str) -> PreflightFinding:
     """A finding of the audit; one whose incident was measured to lose messages, or that is critical, blocks."""
     of = [one for one in scenarios.ALL if one.name == finding.incident]
     faces = {claim.id: claim for one in of for claim in one.claims if claim.id in one.faces.values()}
@@ -326,8 +325,8 @@ def _of_audit(finding: AuditFinding, conf: ConfFile, before: str, after: str) ->
     loses = any(_loses(faces[line.claim], line) for line in told)
     blocks = finding.severity is Severity.CRITICAL or loses
     key = OF_ROLE.get(finding.kind) or next((key for key in conf.entries if key in finding.says), "")
-    return Looked(
-        weight=Weight.BLOCKER if blocks else Weight.WARNING,
+    return PreflightFinding(
+        weight=Level.BLOCKER if blocks else Level.WARNING,
         kind=finding.kind,
         key=key,
         says=finding.says,
@@ -340,7 +339,7 @@ def _of_audit(finding: AuditFinding, conf: ConfFile, before: str, after: str) ->
 
 def _loses(claim: Claim, line: Finding) -> bool:
     """Whether a verdict says that messages are lost."""
-    if claim.told is None or claim.told.weight is not Cost.LOSS:
+    if claim.told is None or claim.told.weight is not Weight.LOSS:
         return False
     return (claim.told.harm, line.verdict) in (
         (Harm.HOLDS, VerdictKind.CONFIRMED),
@@ -359,7 +358,7 @@ def _proofs(broker: KeptBroker, after: str, folder: Path | None) -> tuple[str, .
 
 
 def lines(
-    found: Sequence[Looked], releases: Mapping[str, Sequence[str]], after: str, limits: Sequence[str]
+    found: Sequence[PreflightFinding], releases: Mapping[str, Sequence[str]], after: str, limits: Sequence[str]
 ) -> Iterator[str]:
     """The findings by weight, each with its broker, what to do, and the command that shows it."""
     count = sum(map(len, releases.values()))
@@ -376,7 +375,7 @@ def lines(
             yield f"{number:>2} {where}{line}{key}{one.says}{f'  [{one.evidence}]' if one.evidence else ''}"
             if one.cure:
                 yield f"   -> {one.cure}"
-            if weight in (Weight.BLOCKER, Weight.WARNING):
+            if weight in (Level.BLOCKER, Level.WARNING):
                 yield from (f"   see: {proof}" for proof in one.proofs)
     for text in limits:
         yield f"   never read: {text}"

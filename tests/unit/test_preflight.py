@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness.audit.kept import KeptBroker, KeptClients, KeptReading, Source, read_kept, text_of
-from harness.audit.upgraded import Looked, Weight, disk, modes
+from harness.audit.upgraded import Level, PreflightFinding, disk, modes
 from harness.errors import EXIT_FAILED, EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED, EXIT_USAGE
 from harness.releases.settings import settings_of
 from mqlab.ask.preflight import judge
@@ -31,12 +31,12 @@ def running(settings: Mapping[str, str], release: str = "4.9.7", **more: Any) ->
     )
 
 
-def looked(*brokers: KeptBroker, to: str = "5.5.0", clients: tuple[KeptClients, ...] = ()) -> list[Looked]:
+def looked(*brokers: KeptBroker, to: str = "5.5.0", clients: tuple[KeptClients, ...] = ()) -> list[PreflightFinding]:
     return judge(KeptReading(source=Source.CLUSTER, brokers=brokers, clients=clients), to)
 
 
-def worst(found: list[Looked]) -> dict[str, Weight]:
-    return {one.kind: one.weight for one in found if one.weight in (Weight.BLOCKER, Weight.WARNING)}
+def worst(found: list[PreflightFinding]) -> dict[str, Level]:
+    return {one.kind: one.weight for one in found if one.weight in (Level.BLOCKER, Level.WARNING)}
 
 
 @pytest.mark.parametrize(
@@ -50,39 +50,39 @@ def test_a_broker_that_has_set_nothing_meets_nothing(before: str, to: str) -> No
 @pytest.mark.parametrize(
     ("settings", "before", "to", "expected"),
     [
-        ({"aclEnable": "true"}, "4.9.7", "5.5.0", {"acl-dark": Weight.BLOCKER}),
+        ({"aclEnable": "true"}, "4.9.7", "5.5.0", {"acl-dark": Level.BLOCKER}),
         ({"aclEnable": "true"}, "4.9.7", "5.1.4", {}),
         (
             {"transientStorePoolEnable": "true", "flushDiskType": "SYNC_FLUSH"},
             "4.9.7",
             "5.5.0",
-            {"pool-delays-sends": Weight.WARNING},
+            {"pool-delays-sends": Level.WARNING},
         ),
-        ({"storeType": "defaultRocksDB"}, "4.9.7", "5.5.0", {"store-type-switched": Weight.BLOCKER}),
+        ({"storeType": "defaultRocksDB"}, "4.9.7", "5.5.0", {"store-type-switched": Level.BLOCKER}),
         ({"storeType": "defaultRocksDB"}, "5.3.3", "5.5.0", {}),
-        ({"brokerRole": "SLAVE", "brokerId": "1"}, "4.9.7", "5.5.0", {"slave-serves-no-reads": Weight.WARNING}),
+        ({"brokerRole": "SLAVE", "brokerId": "1"}, "4.9.7", "5.5.0", {"slave-serves-no-reads": Level.WARNING}),
         ({"brokerRole": "SLAVE", "brokerId": "1", "slaveReadEnable": "true"}, "4.9.7", "5.5.0", {}),
-        ({"brokerRole": "SYNC_MASTER"}, "4.9.7", "5.5.0", {"sync-master-alone": Weight.BLOCKER}),
+        ({"brokerRole": "SYNC_MASTER"}, "4.9.7", "5.5.0", {"sync-master-alone": Level.BLOCKER}),
         ({"brokerRole": "SYNC_MASTER"}, "5.3.3", "5.5.0", {}),
-        ({"enableLmq": "true"}, "4.8.0", "4.9.7", {"lmq-offsets": Weight.BLOCKER}),
+        ({"enableLmq": "true"}, "4.8.0", "4.9.7", {"lmq-offsets": Level.BLOCKER}),
         ({"enableLmq": "true"}, "4.9.7", "5.5.0", {}),
-        ({"haSlaveFallbehindMax": "1000"}, "4.9.7", "5.5.0", {"key-renamed": Weight.WARNING}),
+        ({"haSlaveFallbehindMax": "1000"}, "4.9.7", "5.5.0", {"key-renamed": Level.WARNING}),
         (
             {"enableControllerMode": "true", "controllerAddr": "c:9878"},
             "4.9.7",
             "5.5.0",
-            {"key-comes-into-force": Weight.WARNING},
+            {"key-comes-into-force": Level.WARNING},
         ),
         ({"noSuchKey": "1"}, "4.9.7", "5.5.0", {}),
     ],
 )
 def test_what_a_setting_meets_is_told_by_weight(
-    settings: Mapping[str, str], before: str, to: str, expected: Mapping[str, Weight]
+    settings: Mapping[str, str], before: str, to: str, expected: Mapping[str, Level]
 ) -> None:
     found = looked(running(settings, before), to=to)
     assert worst(found) == expected
     for one in found:
-        if one.weight in (Weight.BLOCKER, Weight.WARNING):
+        if one.weight in (Level.BLOCKER, Level.WARNING):
             assert one.brokers == ("broker-a",)
             assert one.key in settings
             assert one.value == settings[one.key]
@@ -100,19 +100,19 @@ def test_what_a_setting_meets_is_told_by_weight(
 def test_modes_that_nothing_was_measured_with_are_not_looked_at(key: str, kind: str, before: str) -> None:
     more = {"controllerAddr": "c:9878"} if kind == "controller-mode" else {"dLegerPeers": "n0-a:40911"}
     found = looked(running({key: "true", "dLegerSelfId": "n0", **more}, before))
-    assert [one.kind for one in found if one.weight is Weight.UNKNOWN] == [kind]
+    assert [one.kind for one in found if one.weight is Level.UNKNOWN] == [kind]
 
 
 def test_controller_mode_of_the_release_that_does_not_start_with_it_blocks() -> None:
     both = {"enableControllerMode": "true"}
-    assert [one.weight for one in modes("5.1.1", "5.1.2", both, both)] == [Weight.BLOCKER]
-    assert [one.weight for one in modes("5.1.1", "5.1.3", both, both)] == [Weight.UNKNOWN]
+    assert [one.weight for one in modes("5.1.1", "5.1.2", both, both)] == [Level.BLOCKER]
+    assert [one.weight for one in modes("5.1.1", "5.1.3", both, both)] == [Level.UNKNOWN]
 
 
 def test_brokers_with_equal_answers_are_told_once_and_releases_apart() -> None:
     acl = {"aclEnable": "true"}
     found = looked(running(acl), running(acl, name="broker-b"), running(acl, "4.9.4", name="broker-c"))
-    (first, second) = (one for one in found if one.weight is Weight.BLOCKER)
+    (first, second) = (one for one in found if one.weight is Level.BLOCKER)
     assert {first.brokers, second.brokers} == {("broker-a", "broker-b"), ("broker-c",)}
 
 
@@ -125,9 +125,9 @@ def test_pull_clients_that_are_old_and_clients_of_other_languages_are_named() ->
     )
     found = {(one.kind, one.weight) for one in looked(running({}), clients=some) if "client" in one.kind}
     assert found == {
-        ("old-pull-clients", Weight.WARNING),
-        ("clients", Weight.FINE),
-        ("other-clients", Weight.UNKNOWN),
+        ("old-pull-clients", Level.WARNING),
+        ("clients", Level.FINE),
+        ("other-clients", Level.UNKNOWN),
     }
 
 
@@ -140,8 +140,8 @@ def test_a_disk_that_counts_as_fuller_is_told_where_the_count_changes(before: st
 def test_what_could_not_be_read_and_what_is_of_the_release_already_is_said() -> None:
     found = looked(running({}, "5.5.0"), KeptBroker(name="broker-b", problem="it did not answer"))
     assert {one.kind: (one.weight, one.brokers) for one in found} == {
-        "same-release": (Weight.FINE, ("broker-a",)),
-        "not-read": (Weight.UNKNOWN, ("broker-b",)),
+        "same-release": (Level.FINE, ("broker-a",)),
+        "not-read": (Level.UNKNOWN, ("broker-b",)),
     }
 
 
@@ -153,7 +153,7 @@ def test_files_that_releases_ship_meet_only_what_the_record_has_of_their_roles(t
         assert len(reading.brokers) + len(reading.left_out) == len(paths)
         assert not [one.problem for one in reading.brokers if one.problem]
         for one in judge(reading, "5.5.0", release):
-            if one.weight in (Weight.BLOCKER, Weight.WARNING):
+            if one.weight in (Level.BLOCKER, Level.WARNING):
                 found.setdefault(f"{one.kind} {one.key}={one.value}", set()).update(one.brokers)
     assert found.keys() == {"sync-master-alone brokerRole=SYNC_MASTER", "slave-serves-no-reads brokerRole=SLAVE"}
     masters, slaves = found.values()
