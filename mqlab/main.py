@@ -109,6 +109,8 @@ def _carried_out(arguments: Sequence[str] | None, console: Console) -> int:
 def _as_called_now(words: Sequence[str]) -> Sequence[str]:
     """The words of a command, with the name that it has now as the first one; says so where it was another."""
     if words and (now := MOVED.get(words[0])) is not None:
+        if [*words] == ["list"]:
+            now = ("explain",)
         print(f"mqlab: {words[0]} is `mqlab {' '.join(now)}` now", file=sys.stderr)
         rest = list(words[1:])
         if words[0] == "changes":

@@ -38,11 +38,10 @@ def add_releases(command: argparse.ArgumentParser, default: str) -> None:
     )
 
 
-def add_settings(command: argparse.ArgumentParser) -> None:
-    """Add the user's own settings."""
-    command.add_argument(
-        "--broker-conf", type=FILE, metavar="FILE", help="your own broker.conf; an incident's own values win over it"
-    )
+def add_settings(command: argparse.ArgumentParser, *, of_incident: bool = True) -> None:
+    """Add the user's own settings; of an incident, whose own values win over the file's."""
+    wins = "; an incident's own values win over it" if of_incident else ""
+    command.add_argument("--broker-conf", type=FILE, metavar="FILE", help=f"your own broker.conf{wins}")
     command.add_argument(
         "--set",
         action="append",

@@ -111,7 +111,11 @@ class Answer:
 
 def add_command(add: Adder) -> None:
     """``explain``."""
-    command = add("explain", explain, "what a log line, an error, a code, a setting, an incident or a claim is")
+    command = add(
+        "explain",
+        explain,
+        "what a log line, an error, a code, a setting, an incident or a claim is; plain questions, Chinese ones too",
+    )
     command.add_argument(
         "words", nargs="*", metavar="TEXT",
         help="'[REJECTREQUEST]system busy', a setting, BUSY-12, ...; sends: which client settings help when a broker fails; "
@@ -600,9 +604,6 @@ def _lines_and_questions(text: str) -> Iterator[Answer]:
     """What a line is a sign of, then the question that it is about. Of a line that is no sign the question comes before who
     writes it, and behind that where the words are a person's."""
     over, signs = _signs(text)
-    words = set(re.findall(r"[a-z]+", text.lower()))
-    # What the text says in so many words comes before what its line may be a sign of as well.
-    signs = sorted(signs, key=lambda one: not {*one.name.split("-")} <= words)
     asked = None if over else _question(text, signs)
     is_about = asked is not None and asked.has_line(text)
     # A piece of a line that has many letters, or a whole one, is told as the line as well.

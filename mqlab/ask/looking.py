@@ -120,7 +120,7 @@ def _list_names() -> int:
     out.print(
         translated(
             "`mqlab explain INCIDENT` says what to do; with --record, its arms and claims, and what was measured on each "
-            "release.",
+            "release. A1 to A5 are the five articles.",
         ),
         highlight=False,
         soft_wrap=True,

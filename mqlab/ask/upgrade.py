@@ -47,7 +47,9 @@ OWN_NAMES = ("brokerId", "brokerClusterName")
 def add_command(add: Adder) -> None:
     """``upgrade``."""
     command = add(
-        "upgrade", upgrade, "what an upgrade changes: better, worse, log lines and codes, settings, not known yet"
+        "upgrade",
+        upgrade,
+        "what an upgrade changes for you: better, worse, log lines, codes, settings; the order of the nodes; not known yet",
     )
     command.add_argument(
         "--from",

@@ -67,7 +67,7 @@ def add_command(add: Adder, run: Command) -> None:
     command = add("load", run, "run a load by itself, steered by Locust, and judge what arrived")
     command.add_argument("--release", type=RELEASE, metavar="R", help=f"start a cluster of {RELEASES_SAID}")
     add_options(command)
-    add_settings(command)
+    add_settings(command, of_incident=False)
     command.add_argument(
         "--out", type=NEW_FOLDER, metavar="DIR", help=f"run directory; default: a new one in {DEFAULT_RUNS}/"
     )
@@ -79,8 +79,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """Options that say what the load is and where it goes."""
     where = command.add_argument_group("where to")
     where.add_argument(
-        "--topology", choices=sorted(TOPOLOGIES), default="single", help="of our own cluster; default: single"
-    )
+        "--topology",
+        choices=sorted(TOPOLOGIES),
+        default="single",
+        help="of a cluster that is started here; article: two masters with slaves, three name servers; default: single",
+    )  # fmt: skip
     where.add_argument(
         "--queues",
         type=whole(1, 1024),
@@ -148,7 +151,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--client",
         choices=("java", *CLIENTS),
         default="java",
-        help="which client sends; native is rocketmq 0.4.4, grpc is for 5.x; default: java",
+        help="which client sends; of Python's, native is the package rocketmq 0.4.4, grpc speaks to a proxy; default: java",
     )
     what.add_argument("--client-release", type=RELEASE, metavar="R", help="of the Java client; default: the cluster's")
     what.add_argument(
@@ -176,7 +179,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--replay", type=FILE, metavar="FILE", help="the rate of a recorded history.jsonl, as rate and shape"
     )
     much.add_argument(
-        "--duration", type=SECONDS, metavar="S", help=f"0: until stopped; default: {DURATION_S:g}, with --web 0"
+        "--duration",
+        type=SECONDS,
+        metavar="S",
+        help=f"0: until stopped, the default with --web; else {DURATION_S:g} is",
     )
     much.add_argument(
         "--threads",

@@ -56,7 +56,7 @@ def add_commands(add: Adder) -> None:
         "--hours", type=HOURS, default=UP_HOURS, help=f"ends by itself after so long; default: {UP_HOURS:g}"
     )
     add_backend_options(command)
-    add_settings(command)
+    add_settings(command, of_incident=False)
     command.add_argument("--json", action="store_true", help="machine-readable")
 
     command = add(
