@@ -22,7 +22,8 @@ from harness.releases.jars import ensure_jars, recorded_releases
 from harness.releases.readers import READERS_MAX, all_readers, read_readers
 from harness.releases.settings import releases_with_settings, settings_of
 from harness.releases.written import FIT_LETTERS_MIN, GAP, Written, all_written, letters_in, written_in
-from mqlab.ask.explain import _recorded, _standings, answers
+from mqlab.ask.explain import answers
+from mqlab.ask.explain_names import _recorded, _standings
 from mqlab.main import COMMANDS, main
 from scenarios.answer_codes import ANSWER_CODES
 from scenarios.questions import QUESTIONS, Question
